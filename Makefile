@@ -1,0 +1,48 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements.lock
+STAMP := $(VENV)/.installed
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: help install run test check eval bench clean lock
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): $(LOCK) pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Ricordo needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(LOCK)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(STAMP)
+
+install: $(STAMP) ## Set up .venv from the lock file
+
+run: $(STAMP) ## Go live, or play the bundled chat where no Twitch account is configured
+	$(BIN)/ricordo run
+
+test: $(STAMP) ## Run the tests
+	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=90
+
+check: $(STAMP) ## Lint, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+eval: $(STAMP) ## Measure the memory on the bundled annotated chat
+	$(BIN)/ricordo eval replays/samples/*.jsonl
+
+bench: $(STAMP) ## Print every figure of the README and the documents
+	$(BIN)/python -m bench
+
+lock: ## Write the lock file anew (needs uv)
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-header --output-file $(LOCK)
+
+clean: ## Remove everything that make made
+	rm -rf $(VENV) build out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Prints every figure of the documents."""

@@ -1,0 +1,1 @@
+"""The bot: batching, turns, prompt, replies, Twitch."""

@@ -1,0 +1,1 @@
+"""Configuration: typed settings and their defaults."""

@@ -1,0 +1,1 @@
+"""The canon of the persona, as Markdown files."""

@@ -1,0 +1,1 @@
+"""The memory. Outsiders import from here alone."""

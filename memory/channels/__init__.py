@@ -1,0 +1,1 @@
+"""Ways to look inside a source, one a file."""

@@ -1,0 +1,60 @@
+"""Every error of the memory, in one tree.
+
+BotMemoryError
+├── MemoryClosed        used after `close()`
+├── StoreUnavailable    SQLite cannot be read or written (locked, full, unwritable)
+├── DirectoryInUse      another process works in this data directory
+├── SchemaTooNew        the data was written by a newer program
+├── WrongChannel        the data directory belongs to another channel
+├── IndexUnavailable    Chroma failed, or a collection is broken; SQL is intact
+├── ModelMismatch       the index was built by another embedding model
+├── ModelUnavailable    an embedding model failed or is missing
+├── LeaseLost           a job's lease passed to another attempt
+└── InvalidRow          a value that must not be stored; retrying is useless
+
+`MemoryError` is Python's own and is not used here.
+"""
+
+
+class BotMemoryError(Exception):
+    """Base of all errors of the memory. The text says what happened and what to do next."""
+
+
+class MemoryClosed(BotMemoryError):
+    """The memory was closed."""
+
+
+class StoreUnavailable(BotMemoryError):
+    """The database cannot be read or written."""
+
+
+class DirectoryInUse(BotMemoryError):
+    """Another process works in this data directory."""
+
+
+class SchemaTooNew(BotMemoryError):
+    """The data was written by a newer version of the program."""
+
+
+class WrongChannel(BotMemoryError):
+    """The data directory belongs to another channel."""
+
+
+class IndexUnavailable(BotMemoryError):
+    """The vector index failed; the memory goes on without it and rebuilds it from SQL."""
+
+
+class ModelMismatch(BotMemoryError):
+    """The index was built by another embedding model; `ricordo reindex` rebuilds it."""
+
+
+class ModelUnavailable(BotMemoryError):
+    """The embedding model failed or cannot be loaded."""
+
+
+class LeaseLost(BotMemoryError):
+    """The lease of a job ran out and passed to another attempt."""
+
+
+class InvalidRow(BotMemoryError):
+    """A value that must not be stored; retrying is useless."""

@@ -1,0 +1,138 @@
+"""What the memory needs from the outside, as small protocols: fakes and real things pass the same contract suites.
+
+Every call that does I/O is a coroutine and may be cancelled at any await without leaving anything half done.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.entry import LoreEntry
+from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
+
+Vectors = NDArray[np.float32]  # (n, dimension), rows of unit length
+
+
+class Embedder(Protocol):
+    """Text to vectors. Hostile text is the normal case: implementations clean and cap it themselves."""
+
+    @property
+    def name(self) -> str:
+        """Model and version, as stored with the index: `use-m3/0.2.1`."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector a text, for storing; an empty text gives a zero vector.
+
+        Raises:
+            ModelUnavailable: the model failed; retrying later may help.
+        """
+        ...
+
+    async def embed_query(self, text: str) -> Vectors:
+        """Return the (1, dimension) vector of a question.
+
+        Raises:
+            ModelUnavailable: the model failed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release threads and processes; closing twice is fine."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Vectors by collection: ids and numbers only, no text. The collection is the scope; there are no filters."""
+
+    async def upsert(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
+        """Store vectors under deterministic ids: storing again replaces.
+
+        Raises:
+            IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
+        """
+        ...
+
+    async def delete(self, collection: str, ids: Sequence[str]) -> None:
+        """Remove ids; missing ones are fine."""
+        ...
+
+    async def drop(self, collection: str) -> None:
+        """Remove a whole collection; a missing one is fine."""
+        ...
+
+    async def search(self, collection: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
+        """Return up to `limit` (id, cosine) pairs, best first; a missing collection gives none.
+
+        Raises:
+            IndexUnavailable: the collection is broken or late; it must be rebuilt from SQL.
+        """
+        ...
+
+    async def ids(self, collection: str) -> set[str]:
+        """Return every id of a collection (for drift; not on the hot path)."""
+        ...
+
+    async def close(self) -> None:
+        """Close every folder."""
+        ...
+
+
+class MemoryReader(Protocol):
+    """What recall reads from SQL, at most one short session a call. A call never waits for a model or for Chroma."""
+
+    async def stream(self, stream_id: str) -> Stream | None:
+        """Return a stream, None where unknown."""
+        ...
+
+    async def streams(self, *, before: datetime, limit: int) -> list[Stream]:
+        """Return streams that began before a moment, newest first."""
+        ...
+
+    async def history(self, stream_id: str, limit: int) -> list[HistoryLine]:
+        """Return the newest lines of a stream, oldest first; deleted and hidden ones are not among them."""
+        ...
+
+    async def known_viewers(self) -> list[KnownViewer]:
+        """Return everybody seen in this channel, opted-out viewers aside."""
+        ...
+
+    async def documents(self, ids: Sequence[str]) -> dict[str, Document]:
+        """Return the living documents among `ids`; erased and superseded-away ones are missing."""
+        ...
+
+    async def full_text(self, collection: str, query: str, limit: int) -> list[tuple[str, float]]:
+        """Return up to `limit` (document id, BM25 score, higher is better) within one collection."""
+        ...
+
+    async def newest(self, collection: str, limit: int) -> list[Document]:
+        """Return the newest documents of a collection, newest first."""
+        ...
+
+    async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
+        """Return the facts (kind `fact`) about a viewer, stated by themselves, true now or at `as_of`; newest first."""
+        ...
+
+    async def lore(self) -> list[LoreEntry]:
+        """Return the canon, as last synchronised."""
+        ...
+
+    async def state(self, domains: Sequence[str], viewer_ids: Sequence[str], *, at: datetime) -> list[StateRecord]:
+        """Return live records of the domains (of those viewers where any are named), expired and deleted ones aside."""
+        ...
+
+
+class JobHandler(Protocol):
+    """The work behind one kind of job: idempotent, since a job may run more than once."""
+
+    async def __call__(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Do the work of these jobs together; any exception fails them all (the worker splits them where that helps)."""
+        ...

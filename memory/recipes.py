@@ -1,0 +1,144 @@
+"""Named sets of sources, channels, deadlines and limits: `FULL` and every ablation. Nothing else asks "is X enabled"."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "graph", "recency"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Seconds, nested: source < retrieve < recall. Any other order is refused."""
+
+    source_seconds: float = 0.6
+    retrieve_seconds: float = 0.8
+    recall_seconds: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse deadlines that do not nest."""
+        if not 0 < self.source_seconds < self.retrieve_seconds < self.recall_seconds:
+            msg = (
+                "deadlines must nest: 0 < source_seconds < retrieve_seconds < recall_seconds, not "
+                f"{self.source_seconds} / {self.retrieve_seconds} / {self.recall_seconds}"
+            )
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of everything."""
+
+    history_messages: int = 30
+    viewers: int = 3  # targets of one plan
+    viewers_max: int = 5
+    viewer_hits: int = 4  # candidates asked of each viewer's memory
+    episode_hits: int = 3
+    lore_hits: int = 2
+    state_hits: int = 6
+    block_tokens: int = 600  # hard
+    section_shares: dict[str, float] = field(
+        default_factory=lambda: {"state": 0.2, "lore": 0.25, "profile": 0.25, "recall": 0.5, "episode": 0.4}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """How the channels' rankings become one. `rrf`: Σ w/(k + rank), Cormack et al. 2009; `sum`: per-query min-max, weighted."""
+
+    method: str = "sum"
+    k: int = 60
+    message_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.6, "lexical": 0.4})
+    fact_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.8, "lexical": 0.2})
+    recency_prior: float = 0.05
+    salience_prior: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """Scores below which a source returns nothing."""
+
+    dense_floor: float = 0.15
+    lexical_floor: float = 0.0
+    fused_floor: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What one recall is made of."""
+
+    name: str = "full"
+    sources: frozenset[str] = ALL_SOURCES
+    channels: frozenset[str] = ALL_CHANNELS
+    viewer_ranking: bool = True
+    dedup: bool = True
+    coverage_check: bool = True
+    deadlines: Deadlines = Deadlines()
+    limits: Limits = Limits()
+    fusion: Fusion = Fusion()
+    gate: Gate = Gate()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    """Lifetimes in seconds and sizes in entries, by kind of information."""
+
+    query_seconds: float = 30.0
+    profile_seconds: float = 300.0
+    lore_seconds: float = 3600.0
+    entries: int = 2048
+    vector_collections: int = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLimits:
+    """Leases, retries and pace of the background work."""
+
+    lease_seconds: float = 60.0
+    batch: int = 16
+    max_attempts: int = 20
+    max_crashes: int = 5
+    backoff_base_seconds: float = 5.0
+    backoff_cap_seconds: float = 3600.0
+    drain_seconds: float = 2.0
+    recover_seconds: float = 15.0
+    checkpoint_seconds: float = 60.0
+    keep_done_days: float = 7.0
+    keep_dead_days: float = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySettings:
+    """Everything `open_memory` needs, as values; composition roots build it from the configuration."""
+
+    data_dir: Path
+    recipe: Recipe = Recipe()
+    caches: Caches = Caches()
+    jobs: JobLimits = JobLimits()
+    synchronous: str = "normal"  # or "full"
+    block_language: str = "it"  # headings of the block: it | en
+    languages: tuple[str, ...] = ("it", "en")
+    ignored_bots: frozenset[str] = frozenset()  # viewer ids
+
+
+FULL = Recipe()
+
+
+def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
+    """Return every named recipe, built on `full`: the layers, each switched off in turn."""
+    named = {
+        "full": full,
+        "-profile": replace(full, sources=full.sources - {"profile"}),
+        "-recall": replace(full, sources=full.sources - {"recall"}),
+        "-episode": replace(full, sources=full.sources - {"episode"}),
+        "-lore": replace(full, sources=full.sources - {"lore"}),
+        "-state": replace(full, sources=full.sources - {"state"}),
+        "-viewer_ranking": replace(full, viewer_ranking=False),
+        "-dedup": replace(full, dedup=False),
+        "-lexical": replace(full, channels=full.channels - {"lexical"}),
+        "-dense": replace(full, channels=full.channels - {"dense"}),
+        "-graph": replace(full, channels=full.channels - {"graph"}),
+        "-coverage_check": replace(full, coverage_check=False),
+        "history_only": replace(full, sources=frozenset()),
+    }
+    return {name: replace(recipe, name=name) for name, recipe in named.items()}

@@ -1,0 +1,1 @@
+"""Places to look, one a file."""

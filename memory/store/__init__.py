@@ -1,0 +1,1 @@
+"""Persistence: SQL is the truth, Chroma and full text are rebuilt from it."""

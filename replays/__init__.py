@@ -1,0 +1,1 @@
+"""Chat logs: import, replay, evaluation, and the command line."""

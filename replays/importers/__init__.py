@@ -1,0 +1,1 @@
+"""Foreign chat log formats, one a file."""

@@ -1,0 +1,1 @@
+"""Replay: a chat log through the real turn, on a virtual clock."""
