@@ -65,7 +65,8 @@ class FaultReader:
             return self._rate_fault(error, said)
         if _TOO_LONG.search(words):
             limit = _LIMIT.search(words)
-            text = f"the prompt is too long for {self._settings.model}: {said}; lower the prompt limit or use a model that reads more"
+            model = self._settings.model
+            text = f"the prompt is too long for {model}: {said}; lower the prompt limit or use a model that reads more"
             return Fault(error=LlmTooLong(text, int(limit[1]) if limit else None), status=None)
         if status >= SERVER_ERROR:
             return Fault(

@@ -77,6 +77,9 @@ class LlmSettings:
         if urlsplit(self.base_url).scheme not in {"http", "https"} or not urlsplit(self.base_url).hostname:
             msg = "the LLM base URL must look like https://host/v1"
             raise ValueError(msg)
+        if urlsplit(self.base_url).username or urlsplit(self.base_url).query:
+            msg = "the LLM base URL carries a password or a query, which would show up in logs; put the secret into the LLM key"
+            raise ValueError(msg)
         if not self.model:
             msg = "the LLM needs a model name"
             raise ValueError(msg)
@@ -89,9 +92,8 @@ class LlmSettings:
 
     @property
     def address(self) -> str:
-        """The endpoint without anything secret that its URL may carry: for logs and messages."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        """The endpoint, for logs and messages: it holds nothing secret, `__post_init__` sees to that."""
+        return self.base_url.rstrip("/")
 
 
 class Chat(Protocol):
