@@ -1,0 +1,224 @@
+"""Answers from the memory block alone, without a model: the same message and memory always give the same words, and nothing is invented."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from bot.addressing import Addressing
+from bot.language import content_of, language_of, words_of
+from bot.quoting import named, quoted
+from bot.remembering_texts import MemoryWords, day_of, memory_words
+from bot.responder import Answer
+from memory import Batch, HistoryLine, Item, Message, Recall
+
+REPLY_CHARACTERS = 450
+QUOTE_CHARACTERS = 200
+TOLD = 2  # memories in one reply; three where all that is known was asked for
+_SECTION_ORDER = ("recall", "profile", "lore", "state", "episode", "history")
+_QUOTE = re.compile(r"«(.+)»|“(.+)”|\"(.+)\"")
+_SENTENCE = re.compile(r"(?<=[.!?»])\s+")
+
+
+class MemoryResponder:
+    """The responder for a bot without a language model."""
+
+    def __init__(self, addressing: Addressing) -> None:
+        """Take the bot's names, which are not part of a question."""
+        self._addressing = addressing
+
+    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
+        """Return the answer to `to`, in its language; it never fails and never waits."""
+        bare = self._addressing.question(to)
+        return Answer(text=_Telling.of(batch, recall, to, bare).text()[:REPLY_CHARACTERS])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Telling:
+    """One answer in the making."""
+
+    to: Message
+    bare: str  # the message without the bot's name
+    recall: Recall
+    today: date
+    language: str
+    names: dict[str, str]  # viewer id -> display name, as far as the chat at hand tells
+
+    @classmethod
+    def of(cls, batch: Batch, recall: Recall, to: Message, bare: str) -> "_Telling":
+        return cls(
+            to=to,
+            bare=bare,
+            recall=recall,
+            today=batch.closed_at.date(),
+            language=language_of(bare, recall.plan.language),
+            names=_names(batch, recall),
+        )
+
+    @property
+    def words(self) -> MemoryWords:
+        return memory_words(self.language)
+
+    def text(self) -> str:
+        """Return what is said."""
+        courtesy = self._courtesy()
+        if courtesy is not None:
+            return self._say(courtesy)
+        told = self._told()
+        if told:
+            return told
+        if self.recall.plan.covered:
+            return self._from_history()
+        return self._without_memory()
+
+    def _courtesy(self) -> tuple[str, ...] | None:
+        """Return the answer to a message that is a greeting, thanks or a goodbye and nothing else."""
+        said = set(words_of(self.bare))
+        if not said:
+            return self.words.heard
+        for kind, answers in (
+            (self.words.farewells, self.words.farewell),
+            (self.words.thanks, self.words.welcome),
+            (self.words.greetings, self.words.greeting),
+        ):
+            if said & kind and said <= kind | self.words.fillers:
+                return answers
+        return None
+
+    def _told(self) -> str:
+        """Return as many of the best memories as one line holds, empty where there are none."""
+        line = ""
+        for item in self._best():
+            more = self._memory(item, first=not line)
+            if line and len(line) + 1 + len(more) > REPLY_CHARACTERS:
+                break
+            line = f"{line} {more}".strip()
+        return line
+
+    def _best(self) -> list[Item]:
+        asked = content_of(self.bare, without=[self.to.user.name])
+        scored = [
+            (len(asked & content_of(_words(item))), item) for item in self.recall.block.items if item.section != "history"
+        ]
+        scored.sort(key=lambda pair: (-pair[0], not pair[1].current, _SECTION_ORDER.index(pair[1].section), -pair[1].score))
+        if not scored:
+            return []
+        everything = self.recall.plan.explicit_recall and scored[0][0] == 0
+        best = scored[0][0]
+        kept = [item for hits, item in scored if everything or (hits == best and (hits or item is scored[0][1]))]
+        return _unlike(kept)[: TOLD + everything]
+
+    def _memory(self, item: Item, *, first: bool) -> str:
+        words, what = self.words, quoted(_words(item), QUOTE_CHARACTERS)
+        match item.section:
+            case "lore":
+                return self._say(words.canon, text=self._passage(_words(item)))
+            case "state":
+                return self._say(words.record, what=what)
+            case "episode":
+                return self._episode(item, what)
+            case _:
+                return self._personal(item, what, first=first)
+
+    def _episode(self, item: Item, what: str) -> str:
+        if item.kind == "reply":
+            return self._say(self.words.i_said, what=what, item=item)
+        if item.author is not None:
+            return self._written(item, what)
+        return self._say(self.words.happened, what=what, item=item)
+
+    def _personal(self, item: Item, what: str, *, first: bool) -> str:
+        words, mine = self.words, item.subject == self.to.user.id
+        if item.author is not None and item.author != item.subject:
+            claimed = words.claim_about_you if mine else words.claim
+            return self._say(claimed, what=what, item=item, who=self._name(item.author, item.author_name))
+        if item.kind == "fact" or (item.section == "profile" and item.kind != "message"):
+            about = words.about_you if mine else words.about_them
+            said = self._say(about, what=what, item=item, who=self._name(item.subject, item.subject_name))
+        else:
+            said = self._written(item, what, first=first)
+        return said if item.current else words.no_longer + said[:1].lower() + said[1:]
+
+    def _written(self, item: Item, what: str, *, first: bool = True) -> str:
+        own = item.author == self.to.user.id or (item.author is None and item.subject == self.to.user.id)
+        templates = self.words.you_wrote if own else self.words.they_wrote
+        who = self._name(item.author or item.subject, item.author_name or item.subject_name)
+        return self._say(templates if first else templates[:1], what=what, item=item, who=who)
+
+    def _passage(self, text: str) -> str:
+        """Return the sentences of the canon that answer best: from the best one on, as many as fit."""
+        asked = content_of(self.bare)
+        sentences = _SENTENCE.split(" ".join(text.split()))
+        start = max(range(len(sentences)), key=lambda index: (len(asked & content_of(sentences[index])), -index))
+        passage = ""
+        for sentence in sentences[0 if start == 1 else start :]:
+            if passage and len(passage) + len(sentence) >= REPLY_CHARACTERS:
+                break
+            passage = f"{passage} {sentence}".strip()
+        return quoted(passage, REPLY_CHARACTERS)[1:-1]
+
+    def _from_history(self) -> str:
+        asked = content_of(self.bare, without=[self.to.user.name])
+        best, hits = None, 0
+        for line in self.recall.window.lines:
+            found = len(asked & content_of(f"{line.author.name if line.author else ''} {line.text}"))
+            if _may_quote(line, self.to) and found >= max(hits, 1):
+                best, hits = line, found
+        if best is None or best.author is None:
+            return self._say(self.words.above)
+        who = self._name(best.author.id, best.author.name)
+        return self._say(self.words.just_now, what=quoted(best.text, QUOTE_CHARACTERS), who=who)
+
+    def _without_memory(self) -> str:
+        plan, words = self.recall.plan, self.words
+        folded = " ".join(words_of(self.bare))
+        if any(folded.startswith(beginning) for beginning in words.remember):
+            return self._say(words.noted)
+        asks = "?" in self.bare or folded.split(" ", 1)[0] in words.asking
+        sought = plan.asks_memory or plan.explicit_recall or self.recall.block.abstained or bool(plan.requests and asks)
+        if sought:
+            partly = f" {words.partly}" if self.recall.degraded else ""
+            return self._say(words.unknown) + partly
+        return self._say(words.cannot if asks else words.heard)
+
+    def _say(self, templates: Sequence[str], *, item: Item | None = None, **parts: str) -> str:
+        """Fill in one of the templates: which one, only the message and the memory decide."""
+        seed = f"{self.to.id} {item.provenance if item else ''}"
+        template = templates[hashlib.sha256(seed.encode("utf-8", "replace")).digest()[0] % len(templates)]
+        when = day_of(item.at or item.valid_at if item else None, self.today, self.language)
+        said = template.format(**{"name": named(self.to.user.name), "when": when, **parts})
+        return said[:1].upper() + said[1:]
+
+    def _name(self, viewer_id: str | None, shown: str | None) -> str:
+        if shown:
+            return named(shown)
+        return named(self.names[viewer_id]) if viewer_id in self.names else self.words.somebody
+
+
+def _names(batch: Batch, recall: Recall) -> dict[str, str]:
+    authors = [line.author for line in recall.window.lines] + [line.user for line in batch.lines]
+    mentioned = [viewer for message in batch.messages for viewer in message.mentions]
+    return {viewer.id: viewer.name for viewer in [*mentioned, *authors] if viewer is not None}
+
+
+def _words(item: Item) -> str:
+    """Return the item's statement: its own words, else what its line in the block quotes, else the line after its heading."""
+    if item.words:
+        return item.words
+    quote = _QUOTE.search(item.text)
+    if quote is not None:
+        return next(group for group in quote.groups() if group)
+    return item.text.rpartition(": ")[2].strip(" -•\n")
+
+
+def _unlike(items: Sequence[Item]) -> list[Item]:
+    """Return the items without those that say the same again."""
+    kept: dict[str, Item] = {}
+    for item in items:
+        kept.setdefault(" ".join(words_of(_words(item))), item)
+    return list(kept.values())
+
+
+def _may_quote(line: HistoryLine, to: Message) -> bool:
+    return line.kind == "message" and line.id != to.id and line.author is not None
