@@ -30,6 +30,7 @@ from memory.model import Item as Item
 from memory.model import Plan as Plan
 from memory.model import Recall as Recall
 from memory.model import Said as Said
+from memory.model import StepTrace as StepTrace
 from memory.model import Stream as Stream
 from memory.model import Turn as Turn
 from memory.model import Window as Window
