@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 FIELDS = ("name", "aliases", "description", "tone")
-TEXT_CHARACTERS = 1_200  # a description or all tone rules of one language: they are in every prompt
+TEXT_BYTES = 1_500  # UTF-8, a description or all tone rules of one language: they stand in every prompt
 DEFAULT_LANGUAGE = "en"
 T = TypeVar("T")
 
@@ -111,8 +111,8 @@ def _texts(path: Path, name: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise PersonaError(f"{path}: {name}: must be a list of texts")
     texts = tuple(_text(path, name, part) for part in value)
-    if sum(map(len, texts)) > TEXT_CHARACTERS:
-        raise PersonaError(f"{path}: {name}: longer than {TEXT_CHARACTERS} characters; it is sent with every request")
+    if len("".join(texts).encode()) > TEXT_BYTES:
+        raise PersonaError(f"{path}: {name}: longer than {TEXT_BYTES} bytes; it is sent with every request")
     return texts
 
 
@@ -120,6 +120,6 @@ def _text(path: Path, name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise PersonaError(f"{path}: {name}: must be a text that is not empty")
     text = " ".join(value.split())
-    if len(text) > TEXT_CHARACTERS:
-        raise PersonaError(f"{path}: {name}: longer than {TEXT_CHARACTERS} characters; it is sent with every request")
+    if len(text.encode()) > TEXT_BYTES:
+        raise PersonaError(f"{path}: {name}: longer than {TEXT_BYTES} bytes; it is sent with every request")
     return text

@@ -17,7 +17,8 @@ from memory import Batch, HistoryLine, Message, Recall, Stream
 MEMORY, CHAT, NEW = "memory_block", "recent_chat", "new_messages"
 TAGS = (MEMORY, CHAT, NEW)
 FRAME_TOKENS = 60  # the tags, their line ends, and what a chat template adds
-SMALLEST_PROMPT = 1_500  # tokens: the rules, a persona of full length, and a question
+ASKED_CHARACTERS = 500  # of the message that is answered, as long as chat lets it be
+SMALLEST_PROMPT = 2_600  # tokens: rules, persona and question, each as long as it can be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ class _Writer:
 
     def _ask(self) -> str:
         recall, to = self.question.recall, self.question.to
-        text = quoted(to.text, self.limits.line_characters)
+        text = quoted(to.text, min(self.limits.line_characters, ASKED_CHARACTERS))
         lines = [self.words.answer.replace("{name}", named(to.user.name)).replace("{text}", text)]
         if recall.block.abstained or (recall.plan.asks_memory and not recall.block.items and not recall.plan.covered):
             lines.append(self.words.admit)

@@ -1,4 +1,4 @@
-"""Answers from the memory block alone, without a model: the same message and memory always give the same words, and nothing is invented."""
+"""Answers from the memory block alone, without a model: the same turn gives the same words, and nothing is invented."""
 
 import hashlib
 import re
@@ -8,15 +8,18 @@ from datetime import date
 
 from bot.addressing import Addressing
 from bot.language import content_of, language_of, words_of
+from bot.plain import visible
 from bot.quoting import named, quoted
 from bot.remembering_texts import MemoryWords, day_of, memory_words
 from bot.responder import Answer
-from memory import Batch, HistoryLine, Item, Message, Recall
+from memory import Batch, BotIdentity, HistoryLine, Item, Message, Recall
 
 REPLY_CHARACTERS = 450
 QUOTE_CHARACTERS = 200
 TOLD = 2  # memories in one reply; three where all that is known was asked for
-_SECTION_ORDER = ("recall", "profile", "lore", "state", "episode", "history")
+CANON_CHARACTERS = 280
+_SECTION_ORDER = ("recall", "profile", "lore", "state", "episode")
+_EVERYTHING_ORDER = ("profile", "recall", "state", "episode", "lore")
 _QUOTE = re.compile(r"«(.+)»|“(.+)”|\"(.+)\"")
 _SENTENCE = re.compile(r"(?<=[.!?»])\s+")
 
@@ -31,7 +34,16 @@ class MemoryResponder:
     async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
         """Return the answer to `to`, in its language; it never fails and never waits."""
         bare = self._addressing.question(to)
-        return Answer(text=_Telling.of(batch, recall, to, bare).text()[:REPLY_CHARACTERS])
+        telling = _Telling(
+            to=to,
+            bare=bare,
+            recall=recall,
+            today=batch.closed_at.date(),
+            language=language_of(bare, recall.plan.language),
+            own_names=_own_names(self._addressing.bot),
+            names=_names(batch, recall),
+        )
+        return Answer(text=telling.text()[:REPLY_CHARACTERS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +55,8 @@ class _Telling:
     recall: Recall
     today: date
     language: str
+    own_names: frozenset[str]  # words by which the chat calls the bot
     names: dict[str, str]  # viewer id -> display name, as far as the chat at hand tells
-
-    @classmethod
-    def of(cls, batch: Batch, recall: Recall, to: Message, bare: str) -> "_Telling":
-        return cls(
-            to=to,
-            bare=bare,
-            recall=recall,
-            today=batch.closed_at.date(),
-            language=language_of(bare, recall.plan.language),
-            names=_names(batch, recall),
-        )
 
     @property
     def words(self) -> MemoryWords:
@@ -74,7 +76,7 @@ class _Telling:
 
     def _courtesy(self) -> tuple[str, ...] | None:
         """Return the answer to a message that is a greeting, thanks or a goodbye and nothing else."""
-        said = set(words_of(self.bare))
+        said = set(words_of(self.bare)) - self.own_names
         if not said:
             return self.words.heard
         for kind, answers in (
@@ -89,28 +91,34 @@ class _Telling:
     def _told(self) -> str:
         """Return as many of the best memories as one line holds, empty where there are none."""
         line = ""
-        for item in self._best():
-            more = self._memory(item, first=not line)
+        for group in _grouped(self._best()):
+            more = self._several(group) if len(group) > 1 else self._memory(group[0], first=not line)
             if line and len(line) + 1 + len(more) > REPLY_CHARACTERS:
                 break
             line = f"{line} {more}".strip()
         return line
 
     def _best(self) -> list[Item]:
-        asked = content_of(self.bare, without=[self.to.user.name])
+        """Return the items that share most words with the question; all kinds where everything known is asked for."""
+        asked = content_of(self.bare, without=[self.to.user.name, *self.own_names])
         scored = [
             (len(asked & content_of(_words(item))), item) for item in self.recall.block.items if item.section != "history"
         ]
-        scored.sort(key=lambda pair: (-pair[0], not pair[1].current, _SECTION_ORDER.index(pair[1].section), -pair[1].score))
-        if not scored:
-            return []
-        everything = self.recall.plan.explicit_recall and scored[0][0] == 0
-        best = scored[0][0]
+        everything = self.recall.plan.explicit_recall and not any(hits for hits, _ in scored)
+        order = _EVERYTHING_ORDER if everything else _SECTION_ORDER
+        scored.sort(key=lambda pair: (-pair[0], not pair[1].current, order.index(pair[1].section), -pair[1].score))
+        best = scored[0][0] if scored else 0
         kept = [item for hits, item in scored if everything or (hits == best and (hits or item is scored[0][1]))]
         return _unlike(kept)[: TOLD + everything]
 
+    def _several(self, facts: Sequence[Item]) -> str:
+        mine = facts[0].subject == self.to.user.id
+        what = "; ".join(self._quote(_words(fact), QUOTE_CHARACTERS // 2) for fact in facts)
+        templates = self.words.several_about_you if mine else self.words.several_about_them
+        return self._say(templates, what=what, item=facts[0], who=self._name(facts[0].subject, facts[0].subject_name))
+
     def _memory(self, item: Item, *, first: bool) -> str:
-        words, what = self.words, quoted(_words(item), QUOTE_CHARACTERS)
+        words, what = self.words, self._quote(_words(item), QUOTE_CHARACTERS)
         match item.section:
             case "lore":
                 return self._say(words.canon, text=self._passage(_words(item)))
@@ -133,12 +141,13 @@ class _Telling:
         if item.author is not None and item.author != item.subject:
             claimed = words.claim_about_you if mine else words.claim
             return self._say(claimed, what=what, item=item, who=self._name(item.author, item.author_name))
-        if item.kind == "fact" or (item.section == "profile" and item.kind != "message"):
-            about = words.about_you if mine else words.about_them
-            said = self._say(about, what=what, item=item, who=self._name(item.subject, item.subject_name))
+        if not item.current:
+            templates = words.once_you if mine else words.once_them
+        elif _is_fact(item):
+            templates = words.about_you if mine else words.about_them
         else:
-            said = self._written(item, what, first=first)
-        return said if item.current else words.no_longer + said[:1].lower() + said[1:]
+            return self._written(item, what, first=first)
+        return self._say(templates, what=what, item=item, who=self._name(item.subject, item.subject_name))
 
     def _written(self, item: Item, what: str, *, first: bool = True) -> str:
         own = item.author == self.to.user.id or (item.author is None and item.subject == self.to.user.id)
@@ -147,19 +156,19 @@ class _Telling:
         return self._say(templates if first else templates[:1], what=what, item=item, who=who)
 
     def _passage(self, text: str) -> str:
-        """Return the sentences of the canon that answer best: from the best one on, as many as fit."""
-        asked = content_of(self.bare)
-        sentences = _SENTENCE.split(" ".join(text.split()))
+        """Return the sentences of the canon that answer best: from the best one on, as many as are read at a glance."""
+        asked = content_of(self.bare, without=self.own_names)
+        sentences = _SENTENCE.split(visible(text))
         start = max(range(len(sentences)), key=lambda index: (len(asked & content_of(sentences[index])), -index))
         passage = ""
-        for sentence in sentences[0 if start == 1 else start :]:
-            if passage and len(passage) + len(sentence) >= REPLY_CHARACTERS:
+        for sentence in sentences[start:]:
+            if passage and len(passage) + len(sentence) >= CANON_CHARACTERS:
                 break
             passage = f"{passage} {sentence}".strip()
-        return quoted(passage, REPLY_CHARACTERS)[1:-1]
+        return passage
 
     def _from_history(self) -> str:
-        asked = content_of(self.bare, without=[self.to.user.name])
+        asked = content_of(self.bare, without=[self.to.user.name, *self.own_names])
         best, hits = None, 0
         for line in self.recall.window.lines:
             found = len(asked & content_of(f"{line.author.name if line.author else ''} {line.text}"))
@@ -168,7 +177,7 @@ class _Telling:
         if best is None or best.author is None:
             return self._say(self.words.above)
         who = self._name(best.author.id, best.author.name)
-        return self._say(self.words.just_now, what=quoted(best.text, QUOTE_CHARACTERS), who=who)
+        return self._say(self.words.just_now, what=self._quote(best.text, QUOTE_CHARACTERS), who=who)
 
     def _without_memory(self) -> str:
         plan, words = self.recall.plan, self.words
@@ -190,10 +199,18 @@ class _Telling:
         said = template.format(**{"name": named(self.to.user.name), "when": when, **parts})
         return said[:1].upper() + said[1:]
 
+    def _quote(self, text: str, limit: int) -> str:
+        quote = quoted(text, limit)
+        return quote if self.language == "it" else f"“{quote[1:-1]}”"
+
     def _name(self, viewer_id: str | None, shown: str | None) -> str:
         if shown:
             return named(shown)
         return named(self.names[viewer_id]) if viewer_id in self.names else self.words.somebody
+
+
+def _own_names(bot: BotIdentity) -> frozenset[str]:
+    return frozenset(word for name in (bot.login, bot.name, *bot.aliases) for word in words_of(name))
 
 
 def _names(batch: Batch, recall: Recall) -> dict[str, str]:
@@ -210,6 +227,25 @@ def _words(item: Item) -> str:
     if quote is not None:
         return next(group for group in quote.groups() if group)
     return item.text.rpartition(": ")[2].strip(" -•\n")
+
+
+def _is_fact(item: Item) -> bool:
+    return item.kind == "fact" or (item.section == "profile" and item.kind != "message")
+
+
+def _present_fact(item: Item) -> bool:
+    return _is_fact(item) and item.current and item.author in {None, item.subject}
+
+
+def _grouped(items: Sequence[Item]) -> list[list[Item]]:
+    """Return the items with neighbouring present facts about the same person put together."""
+    groups: list[list[Item]] = []
+    for item in items:
+        if groups and _present_fact(item) and _present_fact(groups[-1][-1]) and groups[-1][-1].subject == item.subject:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
 
 
 def _unlike(items: Sequence[Item]) -> list[Item]:

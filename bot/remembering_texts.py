@@ -1,4 +1,4 @@
-"""The words of the responder that needs no model, by language. Where there are several, the message decides, always in the same way."""
+"""The words of the responder that needs no model, by language. Of several, the message decides, always in the same way."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryWords:
-    """Templates. {name}: who asked; {who}: whose words or whom they are about; {when}: a day; {what}: a quote; {text}: canon."""
+    """Templates. {name}: who asked; {who}: whose words, or about whom; {when}: a day; {what}: a quote; {text}: canon."""
 
     you_wrote: tuple[str, ...]
     they_wrote: tuple[str, ...]
@@ -18,7 +18,10 @@ class MemoryWords:
     claim: tuple[str, ...]
     happened: tuple[str, ...]
     i_said: tuple[str, ...]
-    no_longer: str  # put before what is not true any more
+    several_about_you: tuple[str, ...]
+    several_about_them: tuple[str, ...]
+    once_you: tuple[str, ...]  # what is not true any more
+    once_them: tuple[str, ...]
     canon: tuple[str, ...]
     record: tuple[str, ...]
     just_now: tuple[str, ...]
@@ -43,18 +46,21 @@ class MemoryWords:
 
 TEXTS: Final[Mapping[str, MemoryWords]] = {
     "it": MemoryWords(
-        you_wrote=("Se ricordo bene, {when} hai scritto: {what}", "Sì, {name}: {when} hai scritto {what}"),
-        they_wrote=("Se ricordo bene, {when} {who} ha scritto: {what}", "{when} {who} ha scritto: {what}"),
-        about_you=("Di te ricordo questo: {what} ({when})", "Di te so questo, {name}: {what} ({when})"),
-        about_them=("Di {who} ricordo questo: {what} ({when})", "Di {who} so questo: {what} ({when})"),
-        claim_about_you=("Secondo {who} ({when}): {what} Ma lo dice {who}, non tu.",),
-        claim=("Secondo {who} ({when}): {what}", "A dirlo è stato {who}, {when}: {what}"),
-        happened=("Se ricordo bene, {when} è andata così: {what}", "{when} in diretta: {what}"),
-        i_said=("Se ricordo bene, {when} ho detto io: {what}",),
-        no_longer="Una volta, ora non più: ",
+        you_wrote=("Se ricordo bene, {when} hai scritto: {what}.", "Sì, {name}: {when} hai scritto {what}."),
+        they_wrote=("Se ricordo bene, {when} {who} ha scritto: {what}.", "{when} {who} ha scritto: {what}."),
+        about_you=("Di te ricordo questo, {when}: {what}.", "Di te so questo, {name}, da ciò che hai scritto {when}: {what}."),
+        about_them=("Di {who} ricordo questo, {when}: {what}.", "Di {who} so questo, da ciò che ha scritto {when}: {what}."),
+        claim_about_you=("Secondo {who}, {when}: {what}. Però lo dice {who}, non tu.",),
+        claim=("Secondo {who}, {when}: {what}.", "Non ne sono sicuro: lo ha detto {who}, {when}: {what}."),
+        happened=("Se ricordo bene, {when} è andata così: {what}.", "{when} in diretta: {what}."),
+        i_said=("Se ricordo bene, {when} ho detto io: {what}.",),
+        several_about_you=("Di te ricordo: {what}.", "Di te, {name}, so questo: {what}."),
+        several_about_them=("Di {who} ricordo: {what}.", "Di {who} so questo: {what}."),
+        once_you=("Una volta invece, {when}: {what}.",),
+        once_them=("Una volta invece, {who}, {when}: {what}.",),
         canon=("{text}",),
-        record=("Ho segnato questo: {what}", "Tra le cose segnate c'è: {what}"),
-        just_now=("Poco fa {who} ha scritto: {what}", "È appena passato in chat, da {who}: {what}"),
+        record=("Ho segnato questo: {what}.", "Tra le cose segnate c'è: {what}."),
+        just_now=("Poco fa {who} ha scritto: {what}.", "È appena passato in chat, da {who}: {what}."),
         above=("Se ne è parlato poco fa qui in chat, {name}, basta risalire di qualche riga.",),
         unknown=(
             "Non me lo ricordo, {name}, e non voglio inventare.",
@@ -72,27 +78,30 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         greetings=frozenset({"ciao", "salve", "buongiorno", "buonasera", "buondi", "ehi", "ehila", "hola", "sera", "giorno"}),
         thanks=frozenset({"grazie", "graziemille", "thx", "ringrazio"}),
         farewells=frozenset({"notte", "buonanotte", "arrivederci", "addio"}),
-        fillers=frozenset({"a", "tutti", "bot", "caro", "mille", "tante", "bella", "buona", "come", "va", "stai", "ti", "di", "nuovo", "e"}),
+        fillers=frozenset("a tutti bot caro mille tante bella buona come va stai ti di nuovo e".split()),  # noqa: SIM905 - a word list
         remember=("ricordati", "ricorda che", "tieni a mente", "non dimenticare", "memorizza", "segnati"),
-        asking=frozenset({"chi", "che", "cosa", "cos", "come", "dove", "quando", "quanto", "quanti", "quale", "qual", "perche", "dimmi"}),
+        asking=frozenset("chi che cosa cos come dove quando quanto quanti quale qual perche dimmi".split()),  # noqa: SIM905 - a word list
         months=(
             "gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno",
             "luglio", "agosto", "settembre", "ottobre", "novembre", "dicembre",
         ),
     ),
     "en": MemoryWords(
-        you_wrote=("If I remember right, {when} you wrote: {what}", "Yes, {name}: {when} you wrote {what}"),
-        they_wrote=("If I remember right, {when} {who} wrote: {what}", "{when} {who} wrote: {what}"),
-        about_you=("This is what I remember about you: {what} ({when})", "I know this about you, {name}: {what} ({when})"),
-        about_them=("This is what I remember about {who}: {what} ({when})", "I know this about {who}: {what} ({when})"),
-        claim_about_you=("According to {who} ({when}): {what} But that is {who} talking, not you.",),
-        claim=("According to {who} ({when}): {what}", "It was {who} who said so, {when}: {what}"),
-        happened=("If I remember right, {when} it went like this: {what}", "{when} on stream: {what}"),
-        i_said=("If I remember right, {when} I said: {what}",),
-        no_longer="That was once so, not any more: ",
+        you_wrote=("If I remember right, {when} you wrote: {what}.", "Yes, {name}: {when} you wrote {what}."),
+        they_wrote=("If I remember right, {when} {who} wrote: {what}.", "{when} {who} wrote: {what}."),
+        about_you=("About you I remember this, {when}: {what}.", "I know this about you, from what you wrote {when}: {what}."),
+        about_them=("About {who} I remember this, {when}: {what}.", "Of {who} I know this, from {when}: {what}."),
+        claim_about_you=("According to {who}, {when}: {what}. But that is {who} talking, not you.",),
+        claim=("According to {who}, {when}: {what}.", "I cannot vouch for it, but {who} said so, {when}: {what}."),
+        happened=("If I remember right, {when} it went like this: {what}.", "{when} on stream: {what}."),
+        i_said=("If I remember right, {when} I said: {what}.",),
+        several_about_you=("About you I remember: {what}.", "This is what I know about you, {name}: {what}."),
+        several_about_them=("About {who} I remember: {what}.", "This is what I know about {who}: {what}."),
+        once_you=("It used to be different, {when}: {what}.",),
+        once_them=("For {who} it used to be different, {when}: {what}.",),
         canon=("{text}",),
-        record=("I have this written down: {what}", "Among the things I keep: {what}"),
-        just_now=("Just now {who} wrote: {what}", "That came up a moment ago, {who} wrote: {what}"),
+        record=("I have this written down: {what}.", "Among the things I keep: {what}."),
+        just_now=("Just now {who} wrote: {what}.", "That came up a moment ago, {who} wrote: {what}."),
         above=("That came up here a moment ago, {name}, just scroll up a little.",),
         unknown=(
             "I don't remember that, {name}, and I would rather not make it up.",
@@ -110,9 +119,9 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         greetings=frozenset({"hi", "hello", "hey", "heya", "hiya", "yo", "morning", "evening", "greetings", "howdy", "sup"}),
         thanks=frozenset({"thanks", "thank", "ty", "thx", "tysm", "cheers"}),
         farewells=frozenset({"bye", "goodbye", "goodnight", "gn", "cya", "night"}),
-        fillers=frozenset({"good", "all", "everyone", "there", "again", "bot", "you", "so", "much", "how", "are", "and", "a", "lot", "to"}),
+        fillers=frozenset("good all everyone there again bot you so much how are and a lot to".split()),  # noqa: SIM905 - a word list
         remember=("remember that", "remember this", "keep in mind", "don t forget", "dont forget", "please remember"),
-        asking=frozenset({"who", "what", "whats", "where", "when", "why", "how", "which", "whose", "do", "does", "did", "is", "are", "can"}),
+        asking=frozenset("who what whats where when why how which whose do does did is are can".split()),  # noqa: SIM905 - a word list
         months=(
             "January", "February", "March", "April", "May", "June",
             "July", "August", "September", "October", "November", "December",

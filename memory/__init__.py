@@ -30,6 +30,9 @@ from memory.model import Item as Item
 from memory.model import Plan as Plan
 from memory.model import Recall as Recall
 from memory.model import Said as Said
+from memory.model import Section as Section
+from memory.model import SourceKind as SourceKind
+from memory.model import SourceRequest as SourceRequest
 from memory.model import StepTrace as StepTrace
 from memory.model import Stream as Stream
 from memory.model import Turn as Turn
