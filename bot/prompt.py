@@ -14,7 +14,7 @@ from bot.quoting import defused, named, quoted
 from bot.texts import PromptWords, prompt_words
 from memory import Batch, HistoryLine, Message, Recall, Stream
 
-MEMORY, CHAT, NEW = "memory_block", "recent_chat", "new_messages"
+MEMORY, CHAT, NEW = "memory", "recent_chat", "new_messages"  # the first is the block's own delimiter
 TAGS = (MEMORY, CHAT, NEW)
 FRAME_TOKENS = 60  # the tags, their line ends, and what a chat template adds
 ASKED_CHARACTERS = 500  # of the message that is answered, as long as chat lets it be
@@ -137,8 +137,8 @@ def _inside(tag: str, lines: list[str]) -> list[str]:
 
 
 def _fitting_block(text: str, room: int) -> str:
-    """Return the block as it is, or as many of its first lines as fit: the memory keeps its own, smaller limit."""
-    safe = defused(text, TAGS)
+    """Return what stands inside the block, or as many of its first lines as fit: the memory keeps its own, smaller limit."""
+    safe = defused(text.removeprefix(f"<{MEMORY}>\n").removesuffix(f"\n</{MEMORY}>"), TAGS)
     return safe if estimate_tokens(safe) <= room else "\n".join(_first(iter(safe.splitlines()), room))
 
 

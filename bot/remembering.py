@@ -18,9 +18,13 @@ REPLY_CHARACTERS = 450
 QUOTE_CHARACTERS = 200
 TOLD = 2  # memories in one reply; three where all that is known was asked for
 CANON_CHARACTERS = 280
+TURN_LINES = 2
 _SECTION_ORDER = ("recall", "profile", "lore", "state", "episode")
 _EVERYTHING_ORDER = ("profile", "recall", "state", "episode", "lore")
-_QUOTE = re.compile(r"«(.+)»|“(.+)”|\"(.+)\"")
+_LINE = re.compile(
+    r"- \[(?P<whose>[^\]]*?)(?: · [^\]]*)?\](?: (?:secondo|according to) (?P<by>[^\":]+):)? "
+    r'(?P<quotes>"[^"]*"(?: "[^"]*")*)'
+)
 _SENTENCE = re.compile(r"(?<=[.!?»])\s+")
 
 
@@ -115,10 +119,10 @@ class _Telling:
         mine = facts[0].subject == self.to.user.id
         what = "; ".join(self._quote(_words(fact), QUOTE_CHARACTERS // 2) for fact in facts)
         templates = self.words.several_about_you if mine else self.words.several_about_them
-        return self._say(templates, what=what, item=facts[0], who=self._name(facts[0].subject, facts[0].subject_name))
+        return self._say(templates, what=what, item=facts[0], who=self._subject(facts[0]))
 
     def _memory(self, item: Item, *, first: bool) -> str:
-        words, what = self.words, self._quote(_words(item), QUOTE_CHARACTERS)
+        words, what = self.words, self._quote(self._telling_lines(_words(item)), QUOTE_CHARACTERS)
         match item.section:
             case "lore":
                 return self._say(words.canon, text=self._passage(_words(item)))
@@ -128,6 +132,15 @@ class _Telling:
                 return self._episode(item, what)
             case _:
                 return self._personal(item, what, first=first)
+
+    def _telling_lines(self, text: str) -> str:
+        """Return a turn's lines as one, only those closest to the question where all are too long to quote."""
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(text) > QUOTE_CHARACTERS:
+            asked = content_of(self.bare, without=self.own_names)
+            best = sorted(range(len(lines)), key=lambda index: (-len(asked & content_of(lines[index])), index))[:TURN_LINES]
+            lines = [lines[index] for index in sorted(best)]
+        return " / ".join(lines)
 
     def _episode(self, item: Item, what: str) -> str:
         if item.kind == "reply":
@@ -140,19 +153,19 @@ class _Telling:
         words, mine = self.words, item.subject == self.to.user.id
         if item.author is not None and item.author != item.subject:
             claimed = words.claim_about_you if mine else words.claim
-            return self._say(claimed, what=what, item=item, who=self._name(item.author, item.author_name))
+            return self._say(claimed, what=what, item=item, who=self._author(item))
         if not item.current:
             templates = words.once_you if mine else words.once_them
         elif _is_fact(item):
             templates = words.about_you if mine else words.about_them
         else:
             return self._written(item, what, first=first)
-        return self._say(templates, what=what, item=item, who=self._name(item.subject, item.subject_name))
+        return self._say(templates, what=what, item=item, who=self._subject(item))
 
     def _written(self, item: Item, what: str, *, first: bool = True) -> str:
         own = item.author == self.to.user.id or (item.author is None and item.subject == self.to.user.id)
         templates = self.words.you_wrote if own else self.words.they_wrote
-        who = self._name(item.author or item.subject, item.author_name or item.subject_name)
+        who = self._author(item) if item.author is not None else self._subject(item)
         return self._say(templates if first else templates[:1], what=what, item=item, who=who)
 
     def _passage(self, text: str) -> str:
@@ -176,7 +189,7 @@ class _Telling:
                 best, hits = line, found
         if best is None or best.author is None:
             return self._say(self.words.above)
-        who = self._name(best.author.id, best.author.name)
+        who = named(best.author.name)
         return self._say(self.words.just_now, what=self._quote(best.text, QUOTE_CHARACTERS), who=who)
 
     def _without_memory(self) -> str:
@@ -203,6 +216,14 @@ class _Telling:
         quote = quoted(text, limit)
         return quote if self.language == "it" else f"“{quote[1:-1]}”"
 
+    def _author(self, item: Item) -> str:
+        if item.author == item.subject:
+            return self._subject(item)
+        return self._name(item.author, item.author_name or _part(item, "by"))
+
+    def _subject(self, item: Item) -> str:
+        return self._name(item.subject, item.subject_name or (_part(item, "whose") if item.subject else None))
+
     def _name(self, viewer_id: str | None, shown: str | None) -> str:
         if shown:
             return named(shown)
@@ -219,14 +240,17 @@ def _names(batch: Batch, recall: Recall) -> dict[str, str]:
     return {viewer.id: viewer.name for viewer in [*mentioned, *authors] if viewer is not None}
 
 
+def _part(item: Item, name: str) -> str | None:
+    line = _LINE.fullmatch(item.text)
+    return line[name] if line else None
+
+
 def _words(item: Item) -> str:
-    """Return the item's statement: its own words, else what its line in the block quotes, else the line after its heading."""
+    """Return the item's statement: its own words, else what its line in the block quotes, else the whole line."""
     if item.words:
         return item.words
-    quote = _QUOTE.search(item.text)
-    if quote is not None:
-        return next(group for group in quote.groups() if group)
-    return item.text.rpartition(": ")[2].strip(" -•\n")
+    line = _LINE.fullmatch(item.text)
+    return "\n".join(re.findall(r'"([^"]*)"', line["quotes"])) if line else item.text
 
 
 def _is_fact(item: Item) -> bool:

@@ -1,9 +1,15 @@
 """Turns for the prompt and the responders, built from a few words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fakes.llm_server import FakeLlmServer
 
 from bot.addressing import Addressing
+from bot.llm import LanguageModel
+from bot.llm_values import ChatMessage, Completion, LlmSettings, Tool, ToolCall
 from memory import (
     Batch,
     Block,
@@ -63,12 +69,13 @@ def item(
     current: bool = True,
     at: datetime = PAST,
 ) -> Item:  # fmt: skip
+    by = f" secondo {author.name}:" if author and subject and author != subject else ""
     return Item(
         section=section,
         source=section,
         subject=subject.id if subject else None,
         author=author.id if author else None,
-        text=f"- {subject.name if subject else ''}, 10/02/2026: «{words}»",
+        text=f'- [{subject.name if subject else "live"} · 2026-02-10, 2 giorni fa]{by} "{words}"',
         provenance=(f"p-{words[:8]}",),
         tokens=10,
         score=0.5,
@@ -89,9 +96,8 @@ def recall_of(
     late: tuple[str, ...] = (),
     text: str | None = None,
 ) -> Recall:  # fmt: skip
-    block = Block(
-        text="\n".join(one.text for one in items) if text is None else text, items=items, tokens=10, abstained=abstained
-    )
+    lines = "\n".join(("<memory>", "## Richiamo memoria mirato", *(one.text for one in items), "</memory>"))
+    block = Block(text=(lines if items else "") if text is None else text, items=items, tokens=10, abstained=abstained)
     return Recall(
         plan=plan or Plan(language="it"),
         window=Window(stream_id="s1", lines=tuple(history)),
@@ -99,3 +105,23 @@ def recall_of(
         steps=(StepTrace(step="retrieve", state="timed_out" if late else "ok", seconds=0.1),),
         timed_out=late,
     )
+
+
+SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+TOOL = Tool(name="note_set", description="Keep a note.", parameters={"type": "object", "properties": {}})
+ASK = (ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content="Hello?"))
+ASKED_TOOL = (
+    ChatMessage(role="user", content="note it"),
+    ChatMessage(role="assistant", tool_calls=(ToolCall(id="c0", name="note_set", arguments={"id": "n"}),)),
+    ChatMessage(role="tool", content="done", tool_call_id="c0"),
+)
+
+
+def model_of(server: FakeLlmServer, path: Path | None = None, **changes: object) -> LanguageModel:
+    values: dict[str, Any] = {"timeout_seconds": 20.0, "retries": 1, "api_key": "sk-secret-0123456789", **changes}
+    return LanguageModel(LlmSettings(base_url=server.url, model="fake-1", **values), capabilities_path=path)
+
+
+async def ask(server: FakeLlmServer, **changes: object) -> Completion:
+    async with model_of(server, None, **changes) as model:
+        return await model.chat(ASK)

@@ -196,13 +196,27 @@ async def test_same_turn_always_gives_the_same_words() -> None:
     assert len({await say("ricordo il mio gatto?", recall) for _ in range(5)}) == 1
 
 
-async def test_item_without_bare_words_or_names_is_read_from_its_line_and_the_chat() -> None:
+@pytest.mark.parametrize("by", ["secondo Zeno Blu", "according to Zeno Blu"])
+async def test_item_without_bare_words_or_names_is_read_from_its_line(by: str) -> None:
     one = replace(item("vivo a Trieste", subject=ZENO, author=ZENO), words="", subject_name=None, author_name=None)
-    assert "qualcuno in chat ha scritto: «vivo a Trieste»" in await say("ricordo chi sta a Trieste?", recall_of(one))
-    known = recall_of(one, history=[past_line("eccomi")])
-    assert "Zeno ha scritto: «vivo a Trieste»" in await say("ricordo chi sta a Trieste?", known)
-    bare = replace(one, text="- Zeno (10/02): vivo a Trieste")
-    assert "«vivo a Trieste»" in await say("ricordo chi sta a Trieste?", recall_of(bare))
+    assert "Zeno ha scritto: «vivo a Trieste»" in await say("ricordo chi sta a Trieste?", recall_of(one))
+    claim = replace(one, subject=MARTA.id, text=f'- [Marta · 2026-02-10, 2 giorni fa] {by}: "Marta bara"')
+    assert "Zeno Blu" in await say("ricordo chi bara?", recall_of(claim))
+    odd = replace(one, text="somebody wrote something")
+    assert "qualcuno in chat ha scritto: «somebody wrote something»" in await say("ricordo chi sta a Trieste?", recall_of(odd))
+    known = recall_of(odd, history=[past_line("eccomi")])
+    assert "Zeno ha scritto: «somebody wrote something»" in await say("ricordo chi sta a Trieste?", known)
+
+
+async def test_turn_is_told_by_the_lines_that_answer() -> None:
+    filler = "\n".join(f"Ada: {'bla ' * 20}{number}" for number in range(6))
+    turn = item(f"{filler}\nZeno: la gara finisce alle nove\nAda: grazie", "episode", subject=None, author=None, kind="turn")
+    said = await say("ricordo quando finisce la gara?", recall_of(turn))
+    assert "Zeno: la gara finisce alle nove" in said
+    short = item("Ada: vai!\nZeno: vinto", "episode", subject=None, author=None, kind="turn")
+    assert "«Ada: vai! / Zeno: vinto»" in await say("ricordo chi ha vinto?", recall_of(short))
+    unworded = replace(short, words="", text='- [live · 2026-02-10, 2 giorni fa] "Ada: vai!" "Zeno: vinto"')
+    assert "«Ada: vai! / Zeno: vinto»" in await say("ricordo chi ha vinto?", recall_of(unworded))
 
 
 @settings(max_examples=80, deadline=None)

@@ -37,7 +37,7 @@ async def test_model_gets_block_and_question_and_its_words_come_back_with_their_
     assert answer == Answer(text="Your cat is Baffo.", model="fake-1", prompt_tokens=7, completion_tokens=4)
     system, user = server.requests[0]["messages"]
     assert RICORDO.described("en") in system["content"]
-    assert "«my cat is Baffo»" in user["content"]
+    assert '"my cat is Baffo"' in user["content"]
     assert "20:15 Marta (to you): «ricordo what is my cat called?»" in user["content"]
     assert "20:15 Zeno: «brr»" in user["content"]
     assert "Una serata al faro" in user["content"]
