@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import openai
 import structlog
+from pydantic import BaseModel
 
 from bot.capabilities import Asked, Capabilities, CapabilityFile, learned, step_down, without_json_mode
 from bot.llm_errors import LlmBadAnswer, LlmRateLimited
@@ -30,16 +30,20 @@ class LanguageModel:
 
     def __init__(self, settings: LlmSettings, *, capabilities_path: Path | None = None) -> None:
         """Prepare the client; nothing is sent yet. What is learned is kept in `capabilities_path` where one is given."""
+        import openai  # noqa: PLC0415 - takes over a second: a bot without a model does not wait for it
+
         self._settings = settings
         self._file = CapabilityFile(capabilities_path, settings)
         self._known = self._file.load()
         self._faults = FaultReader(settings)
         self._slots = asyncio.Semaphore(settings.concurrency)
         local = urlsplit(settings.base_url).hostname in _LOOPBACK  # a proxy never reaches our own loopback
+        self._sdk_error: type[Exception] = openai.OpenAIError
         self._client = openai.AsyncOpenAI(
             api_key=settings.api_key or "none",
             base_url=settings.base_url,
             max_retries=0,
+            timeout=openai.Timeout(settings.timeout_seconds, connect=min(CONNECT_SECONDS, settings.timeout_seconds)),
             http_client=openai.DefaultAsyncHttpxClient(trust_env=not local),
         )
 
@@ -161,18 +165,17 @@ class LanguageModel:
             return answer_of(body, wanted, streamed=self._settings.stream)
         except LlmBadAnswer as error:
             return Fault(error=error, passing=error.kind == "cut")
-        except openai.OpenAIError as error:
+        except self._sdk_error as error:
             return self._faults.of(error)
         except ValueError:  # the body, or a chunk of it, is not JSON
             return Fault(error=self._faults.not_json())
 
     async def _post(self, request: dict[str, Any]) -> object:
-        timeout = openai.Timeout(self._settings.timeout_seconds, connect=min(CONNECT_SECONDS, self._settings.timeout_seconds))
         if not self._settings.stream:
-            raw = await self._client.chat.completions.with_raw_response.create(**request, timeout=timeout)
+            raw = await self._client.chat.completions.with_raw_response.create(**request)
             return json.loads(raw.http_response.text)
         answer = StreamedAnswer()
-        stream = await self._client.chat.completions.create(**request, timeout=timeout)
+        stream = await self._client.chat.completions.create(**request)
         async with stream:
             async for chunk in stream:
                 answer.add(_plain(chunk))
@@ -180,4 +183,4 @@ class LanguageModel:
 
 
 def _plain(chunk: object) -> object:
-    return chunk.model_dump() if isinstance(chunk, openai.BaseModel) else chunk
+    return chunk.model_dump() if isinstance(chunk, BaseModel) else chunk

@@ -3,17 +3,19 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import openai
+from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from bot.llm_errors import LlmBadAnswer, LlmError, LlmRateLimited, LlmRefused, LlmTooLong, LlmUnavailable
 from bot.llm_values import LlmSettings
+
+if TYPE_CHECKING:
+    import openai
 
 _TOO_LONG = re.compile(r"context (?:length|window|size)|context_length_exceeded|too many tokens|prompt is too long")
 _LIMIT = re.compile(r"(?:context length is|context (?:size|window)[^0-9]{0,20})\s*\(?(\d{3,8})")
 _KEY = re.compile(r"\b(?:sk|gsk|key|bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
 WORDS = 300  # of a server's message, in characters
-SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +46,10 @@ class FaultReader:
         """Return the error of a body that is not JSON."""
         return LlmBadAnswer(f"{self._settings.address} sent something that is not JSON: is it an OpenAI-compatible API?")
 
-    def of(self, error: openai.OpenAIError) -> Fault:
-        """Return the fault behind an SDK error."""
+    def of(self, error: Exception) -> Fault:
+        """Return the fault behind an error of the SDK."""
+        import openai  # noqa: PLC0415 - loaded already where there is an error of its own
+
         address = self._settings.address
         if isinstance(error, openai.APITimeoutError):
             return Fault(error=self.late(), passing=True)
@@ -58,17 +62,17 @@ class FaultReader:
             )
         return Fault(error=LlmUnavailable(f"{address} failed while answering: {self._clean(str(error))}"), passing=True)
 
-    def _status_fault(self, error: openai.APIStatusError) -> Fault:
+    def _status_fault(self, error: "openai.APIStatusError") -> Fault:
         said = self._clean(_words_of(error))
         status, words = error.status_code, said.lower()
-        if isinstance(error, openai.RateLimitError):
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
             return self._rate_fault(error, said)
         if _TOO_LONG.search(words):
             limit = _LIMIT.search(words)
             model = self._settings.model
             text = f"the prompt is too long for {model}: {said}; lower the prompt limit or use a model that reads more"
             return Fault(error=LlmTooLong(text, int(limit[1]) if limit else None), status=None)
-        if status >= SERVER_ERROR:
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return Fault(
                 error=LlmUnavailable(f"{self._settings.address} answered {status}: {said}; see the LLM server's log"),
                 passing=True,
@@ -77,7 +81,7 @@ class FaultReader:
             )
         return Fault(error=LlmRefused(self._refusal(status, said)), status=status, words=words)
 
-    def _rate_fault(self, error: openai.APIStatusError, said: str) -> Fault:
+    def _rate_fault(self, error: "openai.APIStatusError", said: str) -> Fault:
         pause = _seconds(error.response.headers.get("retry-after"))
         spent = "quota" in said.lower()
         text = f"{self._settings.address} asks for a pause: {said}"
@@ -101,7 +105,7 @@ class FaultReader:
         return " ".join(_KEY.sub("***", text).split())[:WORDS] or "no reason given"
 
 
-def _words_of(error: openai.APIStatusError) -> str:
+def _words_of(error: "openai.APIStatusError") -> str:
     body = error.body
     if isinstance(body, Mapping):
         return str(body.get("message") or body.get("detail") or body)

@@ -66,11 +66,17 @@ class _Telling:
     def words(self) -> MemoryWords:
         return memory_words(self.language)
 
+    @property
+    def folded(self) -> str:
+        return " ".join(words_of(self.bare))
+
     def text(self) -> str:
         """Return what is said."""
         courtesy = self._courtesy()
         if courtesy is not None:
             return self._say(courtesy)
+        if any(self.folded.startswith(beginning) for beginning in self.words.remember):
+            return self._say(self.words.noted)
         told = self._told()
         if told:
             return told
@@ -104,7 +110,8 @@ class _Telling:
 
     def _best(self) -> list[Item]:
         """Return the items that share most words with the question; all kinds where everything known is asked for."""
-        asked = content_of(self.bare, without=[self.to.user.name, *self.own_names])
+        subjects = [name for item in self.recall.block.items for name in (item.subject_name, _part(item, "whose")) if name]
+        asked = content_of(self.bare, without=[*subjects, *self.names.values(), *self.own_names])
         scored = [
             (len(asked & content_of(_words(item))), item) for item in self.recall.block.items if item.section != "history"
         ]
@@ -194,10 +201,7 @@ class _Telling:
 
     def _without_memory(self) -> str:
         plan, words = self.recall.plan, self.words
-        folded = " ".join(words_of(self.bare))
-        if any(folded.startswith(beginning) for beginning in words.remember):
-            return self._say(words.noted)
-        asks = "?" in self.bare or folded.split(" ", 1)[0] in words.asking
+        asks = "?" in self.bare or self.folded.split(" ", 1)[0] in words.asking
         sought = plan.asks_memory or plan.explicit_recall or self.recall.block.abstained or bool(plan.requests and asks)
         if sought:
             partly = f" {words.partly}" if self.recall.degraded else ""

@@ -1,5 +1,7 @@
 """The responder behind a language model: prompt, model, and what is said of a failure."""
 
+import re
+
 import structlog
 
 from bot.addressing import Addressing
@@ -8,11 +10,13 @@ from bot.llm_errors import LlmBadAnswer, LlmError, LlmRateLimited, LlmRefused, L
 from bot.llm_values import Chat, Completion
 from bot.llm_wire import estimate_prompt
 from bot.persona import Persona
-from bot.prompt import PromptLimits, Question, build_prompt
+from bot.prompt import TAGS, PromptLimits, Question, build_prompt
 from bot.responder import Answer, ResponderFailed
 from memory import Batch, Message, Recall, Stream
 
 log = structlog.get_logger(__name__)
+_TAG = re.compile(rf"</?(?:{'|'.join(TAGS)})>")
+_QUOTES = {"«": "»", "“": "”", '"': '"'}
 _KINDS: tuple[tuple[type[LlmError], str], ...] = (
     (LlmUnavailable, "unavailable"),
     (LlmRateLimited, "rate_limited"),
@@ -54,7 +58,7 @@ class LlmResponder:
             log.warning("reply_failed", turn_id=batch.id, model=self._chat.model, kind=kind, reason=str(error))
             raise ResponderFailed(kind) from error
         return Answer(
-            text=completion.text,
+            text=_spoken(completion.text, self._persona),
             model=self._chat.model,
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.completion_tokens,
@@ -81,3 +85,13 @@ class LlmResponder:
             log.warning("prompt_limit_lowered", model=self._chat.model, tokens=shorter.prompt_tokens, reason=str(error))
             self._limits = shorter
         return await self._chat.chat(build_prompt(question, self._persona, self._limits), max_tokens=self._max_tokens)
+
+
+def _spoken(text: str, persona: Persona) -> str:
+    """Return the words alone: small models repeat the prompt's tags, begin with their own name, and quote themselves."""
+    bare = _TAG.sub(" ", text).strip()
+    bare = re.sub(rf"^{re.escape(persona.name)}(?: \([^)]{{1,10}}\))?:\s*", "", bare, flags=re.IGNORECASE)
+    inside = bare[1:-1]
+    if len(bare) > 1 and _QUOTES.get(bare[0]) == bare[-1] and not {bare[0], bare[-1]} & set(inside):
+        return inside.strip()
+    return bare

@@ -98,6 +98,18 @@ async def test_everything_known_is_told_facts_first_and_together() -> None:
     assert said.count("Di te") == 1
 
 
+async def test_naming_somebody_is_not_a_match_by_itself() -> None:
+    facts = [item(text, "profile", subject=ZENO, author=ZENO, kind="fact") for text in ("vive a Trieste", "Zeno ha un cane")]
+    said = await say("ricordo cosa sai di Zeno?", recall_of(*facts, plan=Plan(explicit_recall=True)))
+    assert "Trieste" in said
+    assert "cane" in said
+
+
+async def test_order_to_remember_is_acknowledged_whatever_was_found() -> None:
+    said = await say("ricordo tieni a mente che lunedì non ci sono", recall_of(item("lunedì lavoro")))
+    assert said in [template.format(name="Marta") for template in TEXTS["it"].noted]
+
+
 async def test_several_facts_about_another_are_told_together() -> None:
     facts = [item(text, "profile", subject=ZENO, author=ZENO, kind="fact") for text in ("ama il mare", "ama il vento")]
     said = await say("ricordo che cosa ama Zeno?", recall_of(*facts))

@@ -95,3 +95,19 @@ async def test_title_of_another_stream_is_not_shown() -> None:
         responder = responder_of(model)
         await ask(responder)
     assert "Una serata al faro" not in str(server.requests)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Ricordo: your cat is Baffo", "your cat is Baffo"),
+        ("ricordo (you): “Baffo!”", "Baffo!"),
+        ("«Baffo»", "Baffo"),
+        ('"Baffo" and "Argo"', '"Baffo" and "Argo"'),
+        ("</new_messages>\nBaffo", "Baffo"),
+        ("Ricordo is my name", "Ricordo is my name"),
+    ],
+)
+async def test_only_the_words_of_the_answer_are_said(said: str, text: str) -> None:
+    async with FakeLlmServer([says(said)]) as server, model_of(server) as model:
+        assert (await ask(responder_of(model))).text == text
