@@ -110,8 +110,8 @@ class _Telling:
 
     def _best(self) -> list[Item]:
         """Return the items that share most words with the question; all kinds where everything known is asked for."""
-        subjects = [name for item in self.recall.block.items for name in (item.subject_name, _part(item, "whose")) if name]
-        asked = content_of(self.bare, without=[*subjects, *self.names.values(), *self.own_names])
+        people = [name for item in self.recall.block.items for name in _people(item)]
+        asked = content_of(self.bare, without=[*people, *self.names.values(), *self.own_names])
         scored = [
             (len(asked & content_of(_words(item))), item) for item in self.recall.block.items if item.section != "history"
         ]
@@ -247,6 +247,10 @@ def _names(batch: Batch, recall: Recall) -> dict[str, str]:
 def _part(item: Item, name: str) -> str | None:
     line = _LINE.fullmatch(item.text)
     return line[name] if line else None
+
+
+def _people(item: Item) -> list[str]:
+    return [name for name in (item.subject_name, item.author_name, _part(item, "whose"), _part(item, "by")) if name]
 
 
 def _words(item: Item) -> str:

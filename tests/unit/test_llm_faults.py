@@ -191,3 +191,14 @@ def test_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> None
 def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="LLM"):
         LlmSettings(**{"base_url": "http://localhost/v1", "model": "m", **wrong})
+
+
+@pytest.mark.parametrize(
+    "echo", ["token plain-secret is unknown", "Incorrect API key provided: sk-plain**ecret.", "Bearer plain-sec"]
+)
+async def test_key_that_the_server_echoes_is_not_passed_on(echo: str) -> None:
+    async with FakeLlmServer([Fault("status", status=401, message=echo)]) as server:
+        with pytest.raises(LlmRefused) as caught:
+            await ask(server, api_key="plain-secret")
+    assert "***" in str(caught.value)
+    assert "plain" not in str(caught.value)
