@@ -10,21 +10,18 @@ from bot.addressing import Addressing
 from bot.language import content_of, language_of, words_of
 from bot.plain import visible
 from bot.quoting import named, quoted
+from bot.remembering_choice import choose, grouped, is_fact, part
+from bot.remembering_choice import words as words_in
 from bot.remembering_texts import MemoryWords, day_of, memory_words
 from bot.responder import Answer
 from memory import Batch, BotIdentity, HistoryLine, Item, Message, Recall
 
 REPLY_CHARACTERS = 450
 QUOTE_CHARACTERS = 200
-TOLD = 2  # memories in one reply; three where all that is known was asked for
+
 CANON_CHARACTERS = 280
 TURN_LINES = 2
-_SECTION_ORDER = ("recall", "profile", "lore", "state", "episode")
-_EVERYTHING_ORDER = ("profile", "recall", "state", "episode", "lore")
-_LINE = re.compile(
-    r"- \[(?P<whose>[^\]]*?)(?: · [^\]]*)?\](?: (?:secondo|according to) (?P<by>[^\":]+):)? "
-    r'(?P<quotes>"[^"]*"(?: "[^"]*")*)'
-)
+_HEADING = re.compile(r"^[^.!?:]{1,80}: (?=[A-ZÀ-Ý])")  # the entry's title before its text
 _SENTENCE = re.compile(r"(?<=[.!?»])\s+")
 
 
@@ -101,38 +98,30 @@ class _Telling:
     def _told(self) -> str:
         """Return as many of the best memories as one line holds, empty where there are none."""
         line = ""
-        for group in _grouped(self._best()):
-            more = self._several(group) if len(group) > 1 else self._memory(group[0], first=not line)
+        everything = self.recall.plan.explicit_recall
+        known = [*self.own_names, *self.names.values()]
+        choice = choose(self.recall.block.items, self.bare, without=known, everything=everything)
+        for group in grouped(choice.items):
+            more = self._several(group) if len(group) > 1 else self._memory(group[0], first=choice.sure and not line)
             if line and len(line) + 1 + len(more) > REPLY_CHARACTERS:
                 break
             line = f"{line} {more}".strip()
-        return line
+        return line if choice.sure else self._perhaps(line)
 
-    def _best(self) -> list[Item]:
-        """Return the items that share most words with the question; all kinds where everything known is asked for."""
-        people = [name for item in self.recall.block.items for name in _people(item)]
-        asked = content_of(self.bare, without=[*people, *self.names.values(), *self.own_names])
-        scored = [
-            (len(asked & content_of(_words(item))), item) for item in self.recall.block.items if item.section != "history"
-        ]
-        everything = self.recall.plan.explicit_recall and not any(hits for hits, _ in scored)
-        order = _EVERYTHING_ORDER if everything else _SECTION_ORDER
-        scored.sort(key=lambda pair: (-pair[0], not pair[1].current, order.index(pair[1].section), -pair[1].score))
-        best = scored[0][0] if scored else 0
-        kept = [item for hits, item in scored if everything or (hits == best and (hits or item is scored[0][1]))]
-        return _unlike(kept)[: TOLD + everything]
+    def _perhaps(self, line: str) -> str:
+        return f"{self.words.perhaps} {line}"[:REPLY_CHARACTERS]
 
     def _several(self, facts: Sequence[Item]) -> str:
         mine = facts[0].subject == self.to.user.id
-        what = "; ".join(self._quote(_words(fact), QUOTE_CHARACTERS // 2) for fact in facts)
+        what = "; ".join(self._quote(words_in(fact), QUOTE_CHARACTERS // 2) for fact in facts)
         templates = self.words.several_about_you if mine else self.words.several_about_them
         return self._say(templates, what=what, item=facts[0], who=self._subject(facts[0]))
 
     def _memory(self, item: Item, *, first: bool) -> str:
-        words, what = self.words, self._quote(self._telling_lines(_words(item)), QUOTE_CHARACTERS)
+        words, what = self.words, self._quote(self._telling_lines(words_in(item)), QUOTE_CHARACTERS)
         match item.section:
             case "lore":
-                return self._say(words.canon, text=self._passage(_words(item)))
+                return self._say(words.canon, text=self._passage(words_in(item)))
             case "state":
                 return self._say(words.record, what=what)
             case "episode":
@@ -151,6 +140,8 @@ class _Telling:
 
     def _episode(self, item: Item, what: str) -> str:
         if item.kind == "reply":
+            bare = words_in(item).partition(": ")
+            what = self._quote(bare[2], QUOTE_CHARACTERS) if set(words_of(bare[0])) & self.own_names and bare[2] else what
             return self._say(self.words.i_said, what=what, item=item)
         if item.author is not None:
             return self._written(item, what)
@@ -163,7 +154,7 @@ class _Telling:
             return self._say(claimed, what=what, item=item, who=self._author(item))
         if not item.current:
             templates = words.once_you if mine else words.once_them
-        elif _is_fact(item):
+        elif is_fact(item):
             templates = words.about_you if mine else words.about_them
         else:
             return self._written(item, what, first=first)
@@ -178,7 +169,7 @@ class _Telling:
     def _passage(self, text: str) -> str:
         """Return the sentences of the canon that answer best: from the best one on, as many as are read at a glance."""
         asked = content_of(self.bare, without=self.own_names)
-        sentences = _SENTENCE.split(visible(text))
+        sentences = _SENTENCE.split(_HEADING.sub("", visible(text), count=1))
         start = max(range(len(sentences)), key=lambda index: (len(asked & content_of(sentences[index])), -index))
         passage = ""
         for sentence in sentences[start:]:
@@ -202,7 +193,12 @@ class _Telling:
     def _without_memory(self) -> str:
         plan, words = self.recall.plan, self.words
         asks = "?" in self.bare or self.folded.split(" ", 1)[0] in words.asking
-        sought = plan.asks_memory or plan.explicit_recall or self.recall.block.abstained or bool(plan.requests and asks)
+        sought = (
+            plan.asks_memory
+            or plan.explicit_recall
+            or self.recall.block.abstained
+            or bool((plan.requests or self.recall.block.items) and asks)
+        )
         if sought:
             partly = f" {words.partly}" if self.recall.degraded else ""
             return self._say(words.unknown) + partly
@@ -223,10 +219,10 @@ class _Telling:
     def _author(self, item: Item) -> str:
         if item.author == item.subject:
             return self._subject(item)
-        return self._name(item.author, item.author_name or _part(item, "by"))
+        return self._name(item.author, item.author_name or part(item, "by"))
 
     def _subject(self, item: Item) -> str:
-        return self._name(item.subject, item.subject_name or (_part(item, "whose") if item.subject else None))
+        return self._name(item.subject, item.subject_name or (part(item, "whose") if item.subject else None))
 
     def _name(self, viewer_id: str | None, shown: str | None) -> str:
         if shown:
@@ -242,50 +238,6 @@ def _names(batch: Batch, recall: Recall) -> dict[str, str]:
     authors = [line.author for line in recall.window.lines] + [line.user for line in batch.lines]
     mentioned = [viewer for message in batch.messages for viewer in message.mentions]
     return {viewer.id: viewer.name for viewer in [*mentioned, *authors] if viewer is not None}
-
-
-def _part(item: Item, name: str) -> str | None:
-    line = _LINE.fullmatch(item.text)
-    return line[name] if line else None
-
-
-def _people(item: Item) -> list[str]:
-    return [name for name in (item.subject_name, item.author_name, _part(item, "whose"), _part(item, "by")) if name]
-
-
-def _words(item: Item) -> str:
-    """Return the item's statement: its own words, else what its line in the block quotes, else the whole line."""
-    if item.words:
-        return item.words
-    line = _LINE.fullmatch(item.text)
-    return "\n".join(re.findall(r'"([^"]*)"', line["quotes"])) if line else item.text
-
-
-def _is_fact(item: Item) -> bool:
-    return item.kind == "fact" or (item.section == "profile" and item.kind != "message")
-
-
-def _present_fact(item: Item) -> bool:
-    return _is_fact(item) and item.current and item.author in {None, item.subject}
-
-
-def _grouped(items: Sequence[Item]) -> list[list[Item]]:
-    """Return the items with neighbouring present facts about the same person put together."""
-    groups: list[list[Item]] = []
-    for item in items:
-        if groups and _present_fact(item) and _present_fact(groups[-1][-1]) and groups[-1][-1].subject == item.subject:
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return groups
-
-
-def _unlike(items: Sequence[Item]) -> list[Item]:
-    """Return the items without those that say the same again."""
-    kept: dict[str, Item] = {}
-    for item in items:
-        kept.setdefault(" ".join(words_of(_words(item))), item)
-    return list(kept.values())
 
 
 def _may_quote(line: HistoryLine, to: Message) -> bool:

@@ -22,6 +22,7 @@ class MemoryWords:
     several_about_them: tuple[str, ...]
     once_you: tuple[str, ...]  # what is not true any more
     once_them: tuple[str, ...]
+    perhaps: str  # put before a memory that shares no word with the question
     canon: tuple[str, ...]
     record: tuple[str, ...]
     just_now: tuple[str, ...]
@@ -58,6 +59,7 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         several_about_them=("Di {who} ricordo: {what}.", "Di {who} so questo: {what}."),
         once_you=("Una volta invece, {when}: {what}.",),
         once_them=("Una volta invece, {who}, {when}: {what}.",),
+        perhaps="Non ne sono certo, ma forse c'entra questo.",
         canon=("{text}",),
         record=("Ho segnato questo: {what}.", "Tra le cose segnate c'è: {what}."),
         just_now=("Poco fa {who} ha scritto: {what}.", "È appena passato in chat, da {who}: {what}."),
@@ -80,7 +82,7 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         farewells=frozenset({"notte", "buonanotte", "arrivederci", "addio"}),
         fillers=frozenset("a tutti bot caro mille tante bella buona come va stai ti di nuovo e".split()),  # noqa: SIM905 - a word list
         remember=("ricordati", "ricorda che", "tieni a mente", "non dimenticare", "memorizza", "segnati"),
-        asking=frozenset("chi che cosa cos come dove quando quanto quanti quale qual perche dimmi".split()),  # noqa: SIM905 - a word list
+        asking=frozenset("chi cosa cos come dove quando quanto quanti quale qual perche dimmi".split()),  # noqa: SIM905 - a word list
         months=(
             "gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno",
             "luglio", "agosto", "settembre", "ottobre", "novembre", "dicembre",
@@ -99,6 +101,7 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         several_about_them=("About {who} I remember: {what}.", "This is what I know about {who}: {what}."),
         once_you=("It used to be different, {when}: {what}.",),
         once_them=("For {who} it used to be different, {when}: {what}.",),
+        perhaps="I am not sure, but this may be it.",
         canon=("{text}",),
         record=("I have this written down: {what}.", "Among the things I keep: {what}."),
         just_now=("Just now {who} wrote: {what}.", "That came up a moment ago, {who} wrote: {what}."),

@@ -146,14 +146,50 @@ async def test_same_words_are_told_once() -> None:
             "Ricordo fu acceso nel 2021 in un faro. Lo montò",
         ),
         (item("Azzurro, per Marta", "state", author=None, kind="state"), "«Azzurro, per Marta»"),
-        (item("Zeno: vinto!", "episode", subject=None, author=None, kind="turn"), "«Zeno: vinto!»"),
-        (item("ho detto di sì", "episode", subject=None, author=None, kind="reply"), "ho detto io: «ho detto di sì»"),
+        (item("Zeno: ha vinto Pavlo!", "episode", subject=None, author=None, kind="turn"), "«Zeno: ha vinto Pavlo!»"),
+        (item("Ricordo: vinto!", "episode", subject=None, author=None, kind="reply"), "ho detto io: «vinto!»"),
         (item("ha vinto Pavlo", "episode", subject=None, author=ZENO), "Zeno ha scritto: «ha vinto Pavlo»"),
     ],
 )
 async def test_every_section_has_its_way_of_telling(one: Item, part: str) -> None:
-    said = await say("ricordo che cosa ne sai?", recall_of(one))
+    said = await say("ricordo chi ha vinto, Azzurro? hai detto qualcosa?", recall_of(one))
     assert part in said
+
+
+async def test_memory_that_shares_no_word_with_the_question_is_told_with_doubt() -> None:
+    message_ = await say("ricordo dove abito?", recall_of(item("mi sono trasferita in via Garibaldi")))
+    assert message_.startswith(TEXTS["it"].perhaps)
+    assert "via Garibaldi" in message_
+    fact = await say("ricordo dove abito?", recall_of(item("vive a Lecce", "profile", kind="fact")))
+    assert TEXTS["it"].perhaps not in fact
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        item("il sugo com'è venuto?"),
+        item("Ada: ciao\nZeno: sera", "episode", subject=None, author=None, kind="turn"),
+    ],
+)
+async def test_old_question_or_unrelated_scene_answers_nothing(one: Item) -> None:
+    assert await say("ricordo dove lavoro?", recall_of(one)) in [text.format(name="Marta") for text in TEXTS["it"].unknown]
+
+
+async def test_several_people_asked_about_get_one_memory_each() -> None:
+    recall = recall_of(
+        item("abito a Bari in città vecchia"),
+        item("vivo a Zara", subject=ZENO, author=ZENO),
+        item("adoro il mare", subject=ZENO, author=ZENO),
+    )
+    said = await say("ricordo in che città stanno Zeno e Marta?", recall, Viewer(id="3", login="ada", name="Ada"))
+    assert "Marta ha scritto: «abito a Bari in città vecchia»" in said
+    assert "Zeno ha scritto" in said
+    assert said.count("ha scritto") == 2
+
+
+async def test_title_of_a_canon_entry_is_not_told() -> None:
+    lore = item("Il nome: Si chiama così per errore.", "lore", subject=None, author=None, kind="lore")
+    assert await say("ricordo come ti chiami?", recall_of(lore)) == "Si chiama così per errore."
 
 
 async def test_canon_is_told_from_the_sentence_that_answers() -> None:
