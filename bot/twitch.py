@@ -51,7 +51,7 @@ class TwitchConnection:
 
     def __init__(self, settings: TwitchSettings, clock: Clock) -> None:
         """Take who connects; nothing happens yet."""
-        logging.getLogger("twitchio").setLevel(logging.WARNING)  # below that it logs whole notifications and URLs with secrets
+        logging.getLogger("twitchio").setLevel(logging.ERROR)  # below, it logs notifications and URLs with secrets
         self._settings = settings
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
@@ -97,12 +97,16 @@ class TwitchConnection:
         """
         client = self._connected()
         await client.discard_dead_sockets()
-        living = {subscription.type.value for subscription in client.websocket_subscriptions().values()}
-        missing = [kind for kind in (*_CANNOT_BE_WITHOUT, *_OPTIONAL) if kind.type not in living | self._refused]
+        heard = self.living() | self._refused
+        missing = [kind for kind in (*_CANNOT_BE_WITHOUT, *_OPTIONAL) if kind.type not in heard]
         for kind in missing:
             with _our_errors(f"subscribe again to {kind.type}"):
                 await self._subscribe(client, kind)
         return [kind.type for kind in missing]
+
+    def living(self) -> set[str]:
+        """Return the types of event that are subscribed to, as far as is known here."""
+        return {subscription.type.value for subscription in self._connected().websocket_subscriptions().values()}
 
     async def close(self) -> None:
         """Leave; closing twice is fine."""
@@ -155,7 +159,7 @@ class TwitchConnection:
             wanted = kind(broadcaster_user_id=self._channel_id)
         else:
             wanted = kind(broadcaster_user_id=self._channel_id, user_id=self._bot_id)
-        await client.subscribe_websocket(wanted, token_for=self._bot_id)
+        await client.subscribe_websocket(wanted, as_bot=False, token_for=self._bot_id)
 
     async def _try_subscribing(self, client: "_Client", kind: type[eventsub.SubscriptionPayload]) -> None:
         """Subscribe where Twitch lets us; what it forbids is not asked for again, what merely failed the watchdog repeats."""
