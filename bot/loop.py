@@ -328,7 +328,7 @@ class ChatLoop:
             try:
                 await self._todo[0]()
             except StoreUnavailable as error:
-                self._retry_at = self._clock.now() + timedelta(seconds=self._settings.retry_seconds)
+                self._retry_at = self._clock.now() + timedelta(seconds=max(0.1, self._settings.retry_seconds))
                 self._counts["store_unavailable"] += 1
                 log.warning("store_was_unavailable", waiting=len(self._todo), reason=str(error))
                 self._give_up_when_full()

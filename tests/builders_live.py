@@ -9,12 +9,12 @@ from fakes.responder import FakeResponder
 
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.loop import ChatLoop, LoopSettings
+from bot.loop import ChatLoop, LoopSettings, play
 from bot.manners import Manners, MannersSettings
 from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones
 from bot.turn import TurnOutcome, TurnParts
-from memory import BotIdentity, Channel, Clock, Message, Notice, Viewer, VirtualClock
+from memory import BotIdentity, Channel, Clock, Event, Message, Notice, StreamEvent, Viewer, VirtualClock
 
 START = datetime(2026, 3, 1, 20, 0, tzinfo=UTC)
 BOT = BotIdentity(id="900", login="ricordo_bot", name="Ricordo_Bot", aliases=("ricordino",))
@@ -37,6 +37,14 @@ def message(text: str, *, by: str = "alice", seconds: float = 0, message_id: str
 
 def notice(kind: str = "resub", *, by: str = "alice", seconds: float = 0, text: str | None = None) -> Notice:
     return Notice(id=f"n{seconds}-{by}", at=at(seconds), kind=kind, user=viewer(by), text=text)
+
+
+def online(stream_id: str = "s1", *, seconds: float = 0, bot: BotIdentity | None = None) -> StreamEvent:
+    return StreamEvent(at=at(seconds), event="online", stream_id=stream_id, channel=HOME, bot=bot, title="Serata")
+
+
+def offline(stream_id: str = "s1", *, seconds: float = 0) -> StreamEvent:
+    return StreamEvent(at=at(seconds), event="offline", stream_id=stream_id)
 
 
 async def at_once(_seconds: float) -> None:
@@ -83,3 +91,11 @@ class Bench:
     @property
     def said(self) -> list[tuple[str, str]]:
         return [(outcome.turn.said.state, outcome.turn.said.reason) for outcome in self.outcomes]
+
+
+async def run(bench: Bench, *events: Event, finish: bool = True) -> Bench:
+    for event in events:
+        await play(bench.loop, event, bench.virtual)
+    if finish:
+        await bench.loop.finish()
+    return bench
