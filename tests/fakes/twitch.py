@@ -19,9 +19,10 @@ WAIT_SECONDS = 10.0
 class _Socket:
     """One EventSub session."""
 
-    def __init__(self, number: int, socket: web.WebSocketResponse) -> None:
+    def __init__(self, number: int, socket: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
         self.id = f"session-{number}"
         self.socket = socket
+        self.transport = transport
 
 
 class FakeTwitch:
@@ -35,6 +36,8 @@ class FakeTwitch:
         self.posts: list[Json] = []
         self.subscriptions: dict[str, Json] = {}
         self.forbidden: dict[str, int] = {}  # subscription type -> HTTP status
+        self.cut_subscriptions = False  # the connection breaks while a subscription is asked for
+        self.welcomes = True  # whether a new websocket is greeted
         self.faults: deque[Json | int] = deque()  # what the next posts meet: a status, or the body's fields
         self.silent_post = asyncio.Event()  # while set, a post is taken and never answered
         self.access = "access-1"
@@ -149,6 +152,12 @@ class FakeTwitch:
         for socket in list(self._sockets):
             await socket.socket.close(code=code)
 
+    def break_off(self) -> None:
+        """Cut every session without a word."""
+        for socket in self._sockets:
+            if socket.transport is not None:
+                socket.transport.abort()
+
     async def posted(self, count: int) -> list[str]:
         """Wait until so many lines were posted; return their texts."""
         await self.until(lambda: len(self.posts) >= count)
@@ -245,6 +254,8 @@ class FakeTwitch:
 
     async def _subscribe(self, request: web.Request) -> web.Response:
         body = await request.json()
+        if self.cut_subscriptions and request.transport is not None:
+            request.transport.abort()
         refused = self.forbidden.get(body["type"])
         if refused is not None or not self._is_user(request):
             status = refused or 401
@@ -284,7 +295,7 @@ class FakeTwitch:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self._number += 1
-        session = _Socket(self._number, socket)
+        session = _Socket(self._number, socket, request.transport)
         self._sockets.append(session)
         welcome = {
             "id": session.id,
@@ -293,7 +304,8 @@ class FakeTwitch:
             "reconnect_url": None,
             "connected_at": payloads.timestamp(datetime.now(UTC)),
         }
-        await socket.send_str(json.dumps({"metadata": self._metadata("session_welcome"), "payload": {"session": welcome}}))
+        if self.welcomes:
+            await socket.send_str(json.dumps({"metadata": self._metadata("session_welcome"), "payload": {"session": welcome}}))
         async for message in socket:
             if message.type == WSMsgType.TEXT:  # Twitch allows no words from clients
                 await socket.close(code=4001)
