@@ -2,15 +2,14 @@
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Literal
 
 import structlog
 
-from bot.batching import Batcher, BatchingSettings
-from bot.commands import Commands, CommandSettings
+from bot.batching import Batcher
+from bot.commands import Commands
+from bot.loop_settings import LoopSettings
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -36,22 +35,6 @@ from memory import (
 log = structlog.get_logger(__name__)
 Step = Callable[[], Awaitable[None]]
 OnTurn = Callable[[TurnOutcome], None]
-RECORDED_QUIET_SECONDS = 8.0  # in a recorded log a turn stays open until the bot's reply, which took it some seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopSettings:
-    """How the loop treats what comes in."""
-
-    batching: BatchingSettings = field(default_factory=BatchingSettings)
-    commands: CommandSettings = field(default_factory=CommandSettings)
-    replies: Literal["bot", "log"] = "bot"  # who speaks: the responder, or the replies recorded in the log
-    ignored_ids: frozenset[str] = frozenset()  # other bots, by user id
-    foreign_chat: bool = False  # shared chat: take in what was written in other channels
-    resume: bool = False  # pass over turns that an earlier run recorded
-    seen_ids: int = 20_000
-    waiting_steps: int = 256  # kept while the database is away; one more and the loop gives up
-    retry_seconds: float = 2.0
 
 
 class ChatLoop:
@@ -59,6 +42,9 @@ class ChatLoop:
 
     def __init__(self, parts: TurnParts, settings: LoopSettings, channel: Channel, *, on_turn: OnTurn | None = None) -> None:
         """Take the parts of a turn, the chat's home, and who wants to hear of every turn."""
+        if (parts.responder is None) != (settings.replies == "log"):
+            msg = "a loop needs a responder exactly where its own replies are wanted, not those of a log"
+            raise ValueError(msg)
         self._parts = parts
         self._memory = parts.memory
         self._clock = parts.clock
@@ -67,7 +53,7 @@ class ChatLoop:
         self._channel = channel
         self._on_turn = on_turn
         self._commands = Commands(settings.commands)
-        self._batcher = Batcher(_batching(settings))
+        self._batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
@@ -369,19 +355,6 @@ class ChatLoop:
             outcome = self._finished.popleft()
             if self._on_turn is not None:
                 self._on_turn(outcome)
-
-
-def _batching(settings: LoopSettings) -> BatchingSettings:
-    rules = settings.batching
-    if settings.replies == "bot":
-        return rules
-    quiet = max(rules.quiet_seconds, RECORDED_QUIET_SECONDS)
-    return BatchingSettings(
-        grace_seconds=rules.grace_seconds,
-        quiet_seconds=quiet,
-        longest_wait_seconds=max(rules.longest_wait_seconds, 2 * quiet),
-        max_lines=rules.max_lines,
-    )
 
 
 async def play(loop: ChatLoop, event: Event, clock: VirtualClock) -> None:

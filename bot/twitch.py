@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
 import aiohttp
 import structlog
@@ -17,7 +17,7 @@ from twitchio.http import Route
 from bot.account import Account, TwitchSettings
 from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
 from bot.speak import Delivery
-from bot.tokens import TokenPair, load_tokens, save_tokens
+from bot.tokens import TokenPair, fingerprint, load_tokens, save_tokens
 from bot.twitch_text import NOTICE_KINDS, badges_of, emotes_of, without_action, without_parent
 from memory import BotIdentity, Channel, Clock, Deletion, Event, Message, Notice, StreamEvent, Viewer
 
@@ -34,7 +34,7 @@ _OPTIONAL = (eventsub.ChatNotificationSubscription, eventsub.StreamOnlineSubscri
 
 
 @contextmanager
-def endpoints(settings: TwitchSettings) -> Iterator[None]:
+def _endpoints(settings: TwitchSettings) -> Iterator[None]:
     """Send TwitchIO to the configured URLs, and back to Twitch afterwards. They are global to the process."""
     before = Route.BASE, Route.ID_BASE, websockets.WSS
     Route.BASE = settings.helix_url or before[0]
@@ -47,7 +47,7 @@ def endpoints(settings: TwitchSettings) -> Iterator[None]:
 
 
 class TwitchConnection:
-    """One bot account in one channel: `log_in`, then `listen`, `check` now and then, `close`."""
+    """One bot account in one channel: `async with`, then `log_in`, `listen`, and `check` now and then."""
 
     def __init__(self, settings: TwitchSettings, clock: Clock) -> None:
         """Take who connects; nothing happens yet."""
@@ -59,6 +59,15 @@ class TwitchConnection:
         self._channel_id = ""
         self._bot_id = ""
         self._refused: set[str] = set()
+        self._undo = ExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Return the connection itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave."""
+        await self.close()
 
     async def log_in(self) -> Account:
         """Check the tokens (refreshing them where needed) and find out who is who.
@@ -68,6 +77,7 @@ class TwitchConnection:
             TwitchUnreachable: no answer.
             TokenFileUnsafe, TokenFileBroken: the token file must be put right first.
         """
+        self._undo.enter_context(_endpoints(self._settings))
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._settings.request_seconds))
         self._client = _Client(self._settings, self._session, self._clock)
         with _our_errors("log in"):
@@ -114,6 +124,7 @@ class TwitchConnection:
             await self._client.close(save_tokens=False)
         if self._session is not None:
             await self._session.close()
+        self._undo.close()
 
     def voice(self) -> "TwitchVoice":
         """Return the way to post into the channel; `log_in` first."""
@@ -213,9 +224,7 @@ class _Client(commands.Bot):
 
     async def log_in_as_bot(self) -> str:
         """Return the bot's user id."""
-        stored = load_tokens(self._ours.token_file).get("bot")
-        given = TokenPair(access=self._ours.access_token, refresh=self._ours.refresh_token)
-        pairs = [pair for pair in (stored, given) if pair is not None and pair.access]
+        pairs = self._candidates()
         if not pairs:
             msg = f"the bot has no token: neither {self._ours.token_file} nor the environment holds one"
             raise TwitchRefused(msg)
@@ -235,13 +244,20 @@ class _Client(commands.Bot):
         msg = "the bot's token belongs to no user; make a user token for the bot's account"
         raise TwitchRefused(msg)
 
+    def _candidates(self) -> list[TokenPair]:
+        """Return the token pairs to try: what the file holds, unless another token was configured since."""
+        stored = load_tokens(self._ours.token_file).get("bot")
+        given = TokenPair(access=self._ours.access_token, refresh=self._ours.refresh_token)
+        known = stored is not None and stored.origin == fingerprint(given.access)
+        return [pair for pair in ((stored, given) if known else (given, stored)) if pair is not None and pair.access]
+
     def _keep(self, user_id: str) -> None:
         held = self.tokens.get(user_id)
         role = self._role_of.get(user_id)
         if held is None or role is None:
             return
         path = self._ours.token_file
-        pair = TokenPair(access=held["token"], refresh=held["refresh"])
+        pair = TokenPair(access=held["token"], refresh=held["refresh"], origin=fingerprint(self._ours.access_token))
         stored = load_tokens(path)
         if stored.get(role) != pair:
             save_tokens(path, {**stored, role: pair})

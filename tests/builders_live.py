@@ -9,7 +9,8 @@ from fakes.responder import FakeResponder
 
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.loop import ChatLoop, LoopSettings, play
+from bot.loop import ChatLoop, play
+from bot.loop_settings import LoopSettings
 from bot.manners import Manners, MannersSettings
 from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones

@@ -12,8 +12,8 @@ from fakes.twitch import FakeTwitch
 from bot.account import TwitchSettings
 from bot.batching import BatchingSettings
 from bot.live import LiveSettings, run_live
-from bot.loop import LoopSettings
-from bot.twitch import TwitchConnection, endpoints
+from bot.loop_settings import LoopSettings
+from bot.twitch import TwitchConnection
 from memory import WallClock
 
 FAST = LoopSettings(batching=BatchingSettings(grace_seconds=0.02, quiet_seconds=0.05, longest_wait_seconds=0.5))
@@ -63,18 +63,14 @@ async def evening(
     """Start the bot against `fake`; it is listening when this yields, and stopped in order afterwards."""
     clock = WallClock()
     configured = twitch_settings(fake, folder, **more)
-    with endpoints(configured):
-        connection = TwitchConnection(configured, clock)
-        try:
-            account = await connection.log_in()
-            bench = Bench(voice=connection.voice(), manners=EAGER, settings=settings, clock=clock, speak=QUICK)
-            bench.addressing.meet(account.bot)
-            running = Evening(fake, connection, bench)
-            patience = live or LiveSettings(stop_seconds=5)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(run_live(bench.loop, connection, patience, clock, stop=running.stop, first=account.stream))
-                await fake.until(lambda: "stream.offline" in fake.heard_types() | set(fake.forbidden))
-                yield running
-                running.stop.set()
-        finally:
-            await connection.close()
+    async with TwitchConnection(configured, clock) as connection:
+        account = await connection.log_in()
+        bench = Bench(voice=connection.voice(), manners=EAGER, settings=settings, clock=clock, speak=QUICK)
+        bench.addressing.meet(account.bot)
+        running = Evening(fake, connection, bench)
+        patience = live or LiveSettings(stop_seconds=5)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_live(bench.loop, connection, patience, clock, stop=running.stop, first=account.stream))
+            await fake.until(lambda: "stream.offline" in fake.heard_types() | set(fake.forbidden))
+            yield running
+            running.stop.set()

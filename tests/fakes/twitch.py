@@ -42,6 +42,7 @@ class FakeTwitch:
         self.silent_post = asyncio.Event()  # while set, a post is taken and never answered
         self.access = "access-1"
         self.refresh = "refresh-1"
+        self.also_valid: str | None = None  # a second access token of the same user
         self.expires_in = 14_000
         self.refreshes = 0
         self._sockets: list[_Socket] = []
@@ -192,13 +193,13 @@ class FakeTwitch:
                 await socket.socket.send_str(json.dumps(message))
 
     def _is_user(self, request: web.Request) -> bool:
-        return request.headers.get("Authorization", "").split(" ")[-1] == self.access
+        return request.headers.get("Authorization", "").split(" ")[-1] in {self.access, self.also_valid}
 
     async def _validate(self, request: web.Request) -> web.Response:
         token = request.headers.get("Authorization", "").split(" ")[-1]
         if token == "app":
             return web.json_response({"client_id": "client", "scopes": [], "expires_in": 5_000_000})
-        if token != self.access:
+        if token not in {self.access, self.also_valid}:
             return web.json_response({"status": 401, "message": "invalid access token"}, status=401)
         return web.json_response(
             {

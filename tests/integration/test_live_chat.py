@@ -13,7 +13,7 @@ from fakes.twitch import FakeTwitch
 
 from bot.live import LiveSettings
 from bot.live_errors import EndpointRefused, TwitchDeaf, TwitchRefused
-from bot.twitch import TwitchConnection, endpoints
+from bot.twitch import TwitchConnection
 from memory import Deletion, Message, Notice, WallClock
 
 
@@ -108,14 +108,10 @@ async def test_a_refused_optional_event_does_not_stop_the_start(fake: FakeTwitch
 async def test_a_bot_that_may_not_hear_of_moderation_does_not_start(fake: FakeTwitch, tmp_path: Path) -> None:
     fake.forbidden["channel.chat.message_delete"] = 403
     settings = twitch_settings(fake, tmp_path)
-    with endpoints(settings):
-        connection = TwitchConnection(settings, WallClock())
-        try:
-            await connection.log_in()
-            with pytest.raises(TwitchRefused, match=r"message_delete \(HTTP 403\)"):
-                await connection.listen(lambda _: None)
-        finally:
-            await connection.close()
+    async with TwitchConnection(settings, WallClock()) as connection:
+        await connection.log_in()
+        with pytest.raises(TwitchRefused, match=r"message_delete \(HTTP 403\)"):
+            await connection.listen(lambda _: None)
 
 
 async def test_the_stream_on_air_is_known_from_the_start_and_its_end_is_heard(fake: FakeTwitch, tmp_path: Path) -> None:
@@ -247,7 +243,8 @@ async def test_tokens_about_to_run_out_are_refreshed_and_saved_for_their_owner_a
     async with evening(fake, tmp_path):
         pass
     file = tmp_path / "tokens.json"
-    assert json.loads(file.read_text())["tokens"]["bot"] == {"access": "access-r1", "refresh": "refresh-r1"}
+    saved = json.loads(file.read_text())["tokens"]["bot"]
+    assert (saved["access"], saved["refresh"]) == ("access-r1", "refresh-r1")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -265,13 +262,9 @@ async def test_a_token_that_cannot_be_refreshed_is_refused_without_showing_it(
     fake: FakeTwitch, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = twitch_settings(fake, tmp_path, access_token="stolen-access", refresh_token="stolen-refresh")
-    with endpoints(settings):
-        connection = TwitchConnection(settings, WallClock())
-        try:
-            with pytest.raises(TwitchRefused, match="give the bot a new one") as caught:
-                await connection.log_in()
-        finally:
-            await connection.close()
+    async with TwitchConnection(settings, WallClock()) as connection:
+        with pytest.raises(TwitchRefused, match="give the bot a new one") as caught:
+            await connection.log_in()
     seen = f"{caught.value!r} {caught.value.__cause__!r} {caplog.text} {capsys.readouterr()} {settings!r}"
     assert "stolen" not in seen
     assert "client-secret" not in seen
@@ -279,13 +272,9 @@ async def test_a_token_that_cannot_be_refreshed_is_refused_without_showing_it(
 
 async def test_a_channel_that_does_not_exist_is_named(fake: FakeTwitch, tmp_path: Path) -> None:
     settings = twitch_settings(fake, tmp_path, channel="nessuno")
-    with endpoints(settings):
-        connection = TwitchConnection(settings, WallClock())
-        try:
-            with pytest.raises(TwitchRefused, match="no channel called nessuno"):
-                await connection.log_in()
-        finally:
-            await connection.close()
+    async with TwitchConnection(settings, WallClock()) as connection:
+        with pytest.raises(TwitchRefused, match="no channel called nessuno"):
+            await connection.log_in()
 
 
 def test_a_base_url_on_another_machine_is_refused(tmp_path: Path) -> None:

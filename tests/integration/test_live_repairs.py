@@ -13,7 +13,7 @@ from fakes.twitch import FakeTwitch
 
 from bot.live import Inbox, LiveSettings, run_live, stopping_on_signals
 from bot.live_errors import LiveError, TwitchDeaf, TwitchUnreachable
-from bot.twitch import TwitchConnection, endpoints
+from bot.twitch import TwitchConnection
 from memory import Deletion, Event, StoreUnavailable, WallClock
 
 
@@ -100,13 +100,9 @@ async def test_the_watchdog_repairs_without_being_asked(fake: FakeTwitch, tmp_pa
 async def test_a_twitch_that_is_away_is_unreachable_and_named_without_secrets(tmp_path: Path) -> None:
     async with FakeTwitch() as gone:
         settings = twitch_settings(gone, tmp_path)
-    with endpoints(settings):
-        connection = TwitchConnection(settings, WallClock())
-        try:
-            with pytest.raises(TwitchUnreachable, match="check the network") as caught:
-                await connection.log_in()
-        finally:
-            await connection.close()
+    async with TwitchConnection(settings, WallClock()) as connection:
+        with pytest.raises(TwitchUnreachable, match="check the network") as caught:
+            await connection.log_in()
     assert "client-secret" not in str(caught.value)
 
 
@@ -229,3 +225,12 @@ async def test_a_turn_that_does_not_end_does_not_keep_the_bot_from_stopping() ->
     async with asyncio.timeout(10):
         await running
     assert ears.closed
+
+
+async def test_a_newly_configured_token_goes_before_a_file_that_still_works(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path):
+        pass
+    fake.also_valid = "access-other"
+    async with evening(fake, tmp_path, access_token="access-other", refresh_token="refresh-other"):
+        pass
+    assert '"access": "access-other"' in (tmp_path / "tokens.json").read_text()

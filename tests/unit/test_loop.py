@@ -6,7 +6,7 @@ import pytest
 from builders_live import BOT, Bench, at, message, notice, offline, online, run, viewer
 from fakes.memory import FakeMemory
 
-from bot.loop import LoopSettings
+from bot.loop_settings import LoopSettings
 from bot.manners import MannersSettings
 from memory import BotIdentity, BotReply, Command, Deletion, Event, Probe, Settle, StateCall
 
@@ -257,6 +257,14 @@ async def test_a_recorded_tool_call_keeps_those_it_is_about_out_of_that_turns_co
     first, second = (outcome.turn for outcome in bench.outcomes)
     assert (first.changed_domains, set(first.held_viewers)) == (domains, held)
     assert (second.changed_domains, second.held_viewers) == ((), ())
+
+
+async def test_a_tool_call_in_a_busy_recorded_chat_still_finds_the_line_that_asked_for_it() -> None:
+    busy = [message("chiacchiere", by=f"v{n}", seconds=3 * n) for n in range(6)]
+    call = StateCall(at=at(18), tool="note_set", arguments={"id": "x", "viewer": "id-bob", "text": "t"})
+    bench = await run(Bench(settings=LOG), online(), *busy, message("ricordino segna", seconds=16), call)
+    (outcome,) = bench.outcomes
+    assert set(outcome.turn.held_viewers) == {"id-bob", "id-alice"}
 
 
 async def test_tools_that_the_responder_called_hold_the_whole_batch_where_nobody_is_named() -> None:

@@ -1,11 +1,12 @@
 """The loop when the database is away, an event is bad, the process was killed, or the chat is hostile."""
 
 import pytest
-from builders_live import Bench, at, message, online, run
+from builders_live import HOME, Bench, at, message, online, run
 from fakes.memory import FakeMemory
 
 from bot.batching import BatchingSettings
-from bot.loop import LoopSettings
+from bot.loop import ChatLoop
+from bot.loop_settings import LoopSettings
 from bot.manners import MannersSettings
 from memory import Batch, Deletion, Event, InvalidRow, MemoryClosed, StoreUnavailable
 
@@ -148,3 +149,21 @@ async def test_hostile_chat_passes_through_unharmed() -> None:
 async def test_moments_that_go_backwards_do_not_stop_the_loop() -> None:
     bench = await run(Bench(), online(), *(message("ciao", seconds=s, by=f"v{s}") for s in (50, 3, 80, 7, 7.5)))
     assert len(bench.memory.lines) == 5
+
+
+async def test_a_deletion_that_the_memory_cannot_carry_out_does_not_end_the_evening() -> None:
+    bench = await run(Bench(), online(), message("ciao", seconds=1), finish=False)
+
+    async def broken(*_: object) -> int:
+        msg = "no such row"
+        raise InvalidRow(msg)
+
+    bench.memory.delete = broken  # type: ignore[method-assign, assignment] # a memory that refuses one deletion
+    await bench.loop.delete(Deletion(at=at(9), scope="message", message_id="m1-alice"))
+    assert bench.loop.counts["failures"] == 1
+
+
+async def test_a_loop_needs_a_responder_where_its_own_replies_are_wanted() -> None:
+    bench = Bench()
+    with pytest.raises(ValueError, match="needs a responder"):
+        ChatLoop(bench.parts, LoopSettings(replies="log"), HOME)
