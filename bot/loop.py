@@ -35,13 +35,22 @@ from memory import (
 log = structlog.get_logger(__name__)
 Step = Callable[[], Awaitable[None]]
 OnTurn = Callable[[TurnOutcome], None]
+OnStream = Callable[[Stream], None]
 
 
 class ChatLoop:
     """Feeds events to the bot. Call `feed`, `tick` and `finish` from one task; only `delete` may run beside them."""
 
-    def __init__(self, parts: TurnParts, settings: LoopSettings, channel: Channel, *, on_turn: OnTurn | None = None) -> None:
-        """Take the parts of a turn, the chat's home, and who wants to hear of every turn."""
+    def __init__(
+        self,
+        parts: TurnParts,
+        settings: LoopSettings,
+        channel: Channel,
+        *,
+        on_turn: OnTurn | None = None,
+        on_stream: OnStream | None = None,
+    ) -> None:
+        """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
         if (parts.responder is None) != (settings.replies == "log"):
             msg = "a loop needs a responder exactly where its own replies are wanted, not those of a log"
             raise ValueError(msg)
@@ -52,6 +61,7 @@ class ChatLoop:
         self._settings = settings
         self._channel = channel
         self._on_turn = on_turn
+        self._on_stream = on_stream
         self._commands = Commands(settings.commands)
         self._batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
@@ -199,11 +209,11 @@ class ChatLoop:
 
     def _left_out(self, line: Line) -> str | None:
         """Return why a line is no part of the conversation, None where it is."""
-        user_id = line.user.id if line.user else None
-        if user_id == self._addressing.bot.id:
+        names = {line.user.id, line.user.login.lower()} if line.user else set()
+        if self._addressing.bot.id in names:
             self._addressing.own(line.id)
             return "own"
-        if user_id in self._settings.ignored_ids or (isinstance(line, Message) and line.is_bot):
+        if not self._settings.ignored.isdisjoint(names) or (isinstance(line, Message) and line.is_bot):
             return "bot"
         if isinstance(line, Message) and line.source_channel is not None and not self._settings.foreign_chat:
             return "foreign"
@@ -297,6 +307,8 @@ class ChatLoop:
         await self._memory.begin_stream(stream)
         self._begun_id = stream.id
         log.info("stream_begun", stream_id=stream.id, temporary=stream.temporary)
+        if self._on_stream is not None:
+            self._on_stream(stream)
         while self._early:
             await self._erase(stream.id, self._early[0])
             self._early.popleft()

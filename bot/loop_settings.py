@@ -19,7 +19,7 @@ class LoopSettings:
     batching: BatchingSettings = field(default_factory=BatchingSettings)
     commands: CommandSettings = field(default_factory=CommandSettings)
     replies: Literal["bot", "log"] = "bot"  # who speaks: the responder, or the replies recorded in the log
-    ignored_ids: frozenset[str] = frozenset()  # other bots, by user id
+    ignored: frozenset[str] = frozenset()  # other bots, by user id or lower-case login
     foreign_chat: bool = False  # shared chat: take in what was written in other channels
     resume: bool = False  # pass over turns that an earlier run recorded
     seen_ids: int = 20_000

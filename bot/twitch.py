@@ -24,22 +24,20 @@ from memory import BotIdentity, Channel, Clock, Deletion, Event, Message, Notice
 log = structlog.get_logger(__name__)
 Take = Callable[[Event], None]
 _UNAUTHORISED, _FORBIDDEN, _SERVER = 401, 403, 500
-_CANNOT_BE_WITHOUT = (
-    eventsub.ChatMessageSubscription,
-    eventsub.ChatMessageDeleteSubscription,  # a bot that does not hear of moderation would remember what was deleted
+_Kind = type[eventsub.SubscriptionPayload]
+_MODERATION: tuple[_Kind, ...] = (
+    eventsub.ChatMessageDeleteSubscription,
     eventsub.ChatClearUserMessagesSubscription,
     eventsub.ChatClearSubscription,
 )
-_OPTIONAL = (eventsub.ChatNotificationSubscription, eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
+_STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
 
 
 @contextmanager
 def _endpoints(settings: TwitchSettings) -> Iterator[None]:
-    """Send TwitchIO to the configured URLs, and back to Twitch afterwards. They are global to the process."""
+    """Send TwitchIO to the stand-in, where one is configured, and back to Twitch afterwards. This is global to the process."""
     before = Route.BASE, Route.ID_BASE, websockets.WSS
-    Route.BASE = settings.helix_url or before[0]
-    Route.ID_BASE = settings.id_url or before[1]
-    websockets.WSS = settings.eventsub_url or before[2]
+    Route.BASE, Route.ID_BASE, websockets.WSS = settings.endpoints or before
     try:
         yield
     finally:
@@ -59,6 +57,8 @@ class TwitchConnection:
         self._channel_id = ""
         self._bot_id = ""
         self._refused: set[str] = set()
+        self._required = (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
+        self._optional = (*((eventsub.ChatNotificationSubscription,) if settings.notices else ()), *_STREAMS)
         self._undo = ExitStack()
 
     async def __aenter__(self) -> Self:
@@ -93,10 +93,10 @@ class TwitchConnection:
         """
         client = self._connected()
         client.take = take
-        for kind in _CANNOT_BE_WITHOUT:
+        for kind in self._required:
             with _our_errors(f"subscribe to {kind.type}"):
                 await self._subscribe(client, kind)
-        for kind in _OPTIONAL:
+        for kind in self._optional:
             await self._try_subscribing(client, kind)
 
     async def check(self) -> list[str]:
@@ -108,7 +108,7 @@ class TwitchConnection:
         client = self._connected()
         await client.discard_dead_sockets()
         heard = self.living() | self._refused
-        missing = [kind for kind in (*_CANNOT_BE_WITHOUT, *_OPTIONAL) if kind.type not in heard]
+        missing = [kind for kind in (*self._required, *self._optional) if kind.type not in heard]
         for kind in missing:
             with _our_errors(f"subscribe again to {kind.type}"):
                 await self._subscribe(client, kind)
@@ -165,14 +165,14 @@ class TwitchConnection:
             else None,
         )  # fmt: skip
 
-    async def _subscribe(self, client: "_Client", kind: type[eventsub.SubscriptionPayload]) -> None:
+    async def _subscribe(self, client: "_Client", kind: _Kind) -> None:
         if kind.type.startswith("stream."):
             wanted = kind(broadcaster_user_id=self._channel_id)
         else:
             wanted = kind(broadcaster_user_id=self._channel_id, user_id=self._bot_id)
         await client.subscribe_websocket(wanted, as_bot=False, token_for=self._bot_id)
 
-    async def _try_subscribing(self, client: "_Client", kind: type[eventsub.SubscriptionPayload]) -> None:
+    async def _try_subscribing(self, client: "_Client", kind: _Kind) -> None:
         """Subscribe where Twitch lets us; what it forbids is not asked for again, what merely failed the watchdog repeats."""
         try:
             await self._subscribe(client, kind)

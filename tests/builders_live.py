@@ -15,7 +15,7 @@ from bot.manners import Manners, MannersSettings
 from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones
 from bot.turn import TurnOutcome, TurnParts
-from memory import BotIdentity, Channel, Clock, Event, Message, Notice, StreamEvent, Viewer, VirtualClock
+from memory import BotIdentity, Channel, Clock, Event, Message, Notice, Stream, StreamEvent, Viewer, VirtualClock
 
 START = datetime(2026, 3, 1, 20, 0, tzinfo=UTC)
 BOT = BotIdentity(id="900", login="ricordo_bot", name="Ricordo_Bot", aliases=("ricordino",))
@@ -87,7 +87,8 @@ class Bench:
             answer_known=self.settings.resume,
         )
         self.outcomes: list[TurnOutcome] = []
-        self.loop = ChatLoop(self.parts, self.settings, HOME, on_turn=self.outcomes.append)
+        self.streams: list[Stream] = []
+        self.loop = ChatLoop(self.parts, self.settings, HOME, on_turn=self.outcomes.append, on_stream=self.streams.append)
 
     @property
     def said(self) -> list[tuple[str, str]]:

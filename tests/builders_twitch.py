@@ -28,9 +28,7 @@ def twitch_settings(fake: FakeTwitch, folder: Path, **more: Any) -> TwitchSettin
         "access_token": "access-1",
         "refresh_token": "refresh-1",
         "aliases": ("ricordino",),
-        "helix_url": f"{fake.url}helix/",
-        "id_url": fake.url,
-        "eventsub_url": fake.websocket_url,
+        "api_url": fake.url,
         **more,
     }
     return TwitchSettings(**values)

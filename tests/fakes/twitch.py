@@ -80,10 +80,6 @@ class FakeTwitch:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/"
 
-    @property
-    def websocket_url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}/ws"
-
     def person(self, login: str) -> Viewer:
         """The same person for the same login."""
         return self.people.setdefault(login, Viewer(id=str(1000 + len(self.people)), login=login, name=login.capitalize()))

@@ -277,9 +277,23 @@ async def test_a_channel_that_does_not_exist_is_named(fake: FakeTwitch, tmp_path
             await connection.log_in()
 
 
-def test_a_base_url_on_another_machine_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EndpointRefused, match=r"evil\.example"):
-        twitch_settings(FakeTwitch(), tmp_path, helix_url="https://evil.example/helix/")
+@pytest.mark.parametrize(
+    "url", ["http://evil.example", "https://127.0.0.1:9", "http://127.0.0.1.evil.example", "http://@evil/"]
+)
+def test_a_stand_in_on_another_machine_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(EndpointRefused, match="leave api_url empty"):
+        twitch_settings(FakeTwitch(), tmp_path, api_url=url)
+
+
+def test_without_a_stand_in_twitch_itself_is_meant(tmp_path: Path) -> None:
+    assert twitch_settings(FakeTwitch(), tmp_path, api_url="").endpoints is None
+
+
+async def test_what_the_streamer_does_not_want_to_be_heard_is_not_subscribed_to(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path, notices=False, moderation=False) as live:
+        wanted = {"channel.chat.message", "stream.online", "stream.offline"}
+        await live.until(lambda: live.connection.living() == fake.heard_types() == wanted)
+        assert await live.connection.check() == []
 
 
 def _line(message_id: str) -> Message:

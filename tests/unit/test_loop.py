@@ -79,12 +79,13 @@ async def test_a_batch_that_the_memory_already_knows_is_not_answered_again() -> 
     [
         (message("ricordino?", is_bot=True), "bot"),
         (message("ricordino?", by="nightbot"), "bot"),
+        (message("ricordino?", by="moobot"), "bot"),
         (message("ricordino?", source_channel="555"), "foreign"),
         (replace(message("ricordino?"), user=replace(viewer("x"), id=BOT.id)), "own"),
     ],
 )
 async def test_lines_of_bots_of_the_bot_itself_and_of_foreign_chats_are_left_out(line: Event, reason: str) -> None:
-    bench = await run(Bench(settings=LoopSettings(ignored_ids=frozenset({"id-nightbot"}))), online(), line)
+    bench = await run(Bench(settings=LoopSettings(ignored=frozenset({"nightbot", "id-moobot"}))), online(), line)
     assert bench.loop.counts[f"left_out_{reason}"] == 1
     assert bench.memory.lines == {}
 
@@ -178,6 +179,7 @@ async def test_the_same_reply_is_not_given_twice() -> None:
 async def test_chat_without_a_stream_gets_a_temporary_one_and_the_real_one_follows() -> None:
     bench = await run(Bench(), message("presto", seconds=1), online(seconds=2), message("eccoci", seconds=3))
     temporary, real = bench.memory.streams
+    assert bench.streams == [temporary, real]
     assert (temporary.id, temporary.temporary) == ("live-casa-20260301T200001Z", True)
     assert (real.id, real.title, real.started_at, real.temporary) == ("s1", "Serata", at(2), False)
     assert [outcome.turn.batch.stream_id for outcome in bench.outcomes] == [temporary.id, "s1"]
