@@ -1,1 +1,34 @@
 """The memory. Outsiders import from here alone."""
+
+from memory.clock import Clock as Clock
+from memory.clock import VirtualClock as VirtualClock
+from memory.clock import WallClock as WallClock
+from memory.errors import BotMemoryError as BotMemoryError
+from memory.errors import InvalidRow as InvalidRow
+from memory.errors import MemoryClosed as MemoryClosed
+from memory.errors import StoreUnavailable as StoreUnavailable
+from memory.events import BotIdentity as BotIdentity
+from memory.events import BotReply as BotReply
+from memory.events import Channel as Channel
+from memory.events import Command as Command
+from memory.events import Deletion as Deletion
+from memory.events import Emote as Emote
+from memory.events import Event as Event
+from memory.events import Line as Line
+from memory.events import Message as Message
+from memory.events import Notice as Notice
+from memory.events import Probe as Probe
+from memory.events import Settle as Settle
+from memory.events import StateCall as StateCall
+from memory.events import StreamEvent as StreamEvent
+from memory.events import Viewer as Viewer
+from memory.facade import Memory as Memory
+from memory.model import Batch as Batch
+from memory.model import Block as Block
+from memory.model import Item as Item
+from memory.model import Plan as Plan
+from memory.model import Recall as Recall
+from memory.model import Said as Said
+from memory.model import Stream as Stream
+from memory.model import Turn as Turn
+from memory.model import Window as Window
