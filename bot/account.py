@@ -12,10 +12,10 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwitchSettings:
-    """Who connects where. The three URLs are for a Twitch on this machine: tests and demonstrations.
+    """Who connects where, and what is heard there.
 
     Raises:
-        EndpointRefused: a URL is not on this machine: tokens would go to a stranger.
+        EndpointRefused: `api_url` is not on this machine: tokens would go to a stranger.
     """
 
     client_id: str
@@ -26,16 +26,23 @@ class TwitchSettings:
     refresh_token: str = field(default="", repr=False)
     aliases: tuple[str, ...] = ()  # lower-case words that also address the bot
     request_seconds: float = 10.0
-    helix_url: str | None = None  # with a slash at its end
-    id_url: str | None = None  # with a slash at its end
-    eventsub_url: str | None = None
+    notices: bool = True  # subscriptions, raids, announcements and other notices
+    moderation: bool = True  # deletions, time-outs, clears: without them the bot remembers what was deleted
+    api_url: str = ""  # a stand-in for Twitch on this machine (http://127.0.0.1:PORT); empty: Twitch itself
 
     def __post_init__(self) -> None:
-        """Refuse URLs on other machines."""
-        for url in (self.helix_url, self.id_url, self.eventsub_url):
-            if url is not None and urlsplit(url).hostname not in _LOOPBACK:
-                msg = f"{url} is neither Twitch nor this machine; leave the Twitch URLs out of the configuration"
-                raise EndpointRefused(msg)
+        """Refuse stand-ins on other machines."""
+        if self.api_url and (urlsplit(self.api_url).scheme != "http" or urlsplit(self.api_url).hostname not in _LOOPBACK):
+            msg = f"{self.api_url} is no stand-in for Twitch on this machine (http://127.0.0.1:PORT); leave api_url empty"
+            raise EndpointRefused(msg)
+
+    @property
+    def endpoints(self) -> tuple[str, str, str] | None:
+        """The stand-in's URLs for Helix, for OAuth and for EventSub; None: Twitch's own."""
+        if not self.api_url:
+            return None
+        address = self.api_url.rstrip("/")
+        return f"{address}/helix/", f"{address}/", f"{address.replace('http', 'ws', 1)}/ws"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,14 @@
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Literal
 
 import structlog
 
-from bot.batching import Batcher, BatchingSettings
-from bot.commands import Commands, CommandSettings
+from bot.batching import Batcher
+from bot.commands import Commands
+from bot.loop_settings import LoopSettings
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -36,29 +35,25 @@ from memory import (
 log = structlog.get_logger(__name__)
 Step = Callable[[], Awaitable[None]]
 OnTurn = Callable[[TurnOutcome], None]
-RECORDED_QUIET_SECONDS = 8.0  # in a recorded log a turn stays open until the bot's reply, which took it some seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopSettings:
-    """How the loop treats what comes in."""
-
-    batching: BatchingSettings = field(default_factory=BatchingSettings)
-    commands: CommandSettings = field(default_factory=CommandSettings)
-    replies: Literal["bot", "log"] = "bot"  # who speaks: the responder, or the replies recorded in the log
-    ignored_ids: frozenset[str] = frozenset()  # other bots, by user id
-    foreign_chat: bool = False  # shared chat: take in what was written in other channels
-    resume: bool = False  # pass over turns that an earlier run recorded
-    seen_ids: int = 20_000
-    waiting_steps: int = 256  # kept while the database is away; one more and the loop gives up
-    retry_seconds: float = 2.0
+OnStream = Callable[[Stream], None]
 
 
 class ChatLoop:
     """Feeds events to the bot. Call `feed`, `tick` and `finish` from one task; only `delete` may run beside them."""
 
-    def __init__(self, parts: TurnParts, settings: LoopSettings, channel: Channel, *, on_turn: OnTurn | None = None) -> None:
-        """Take the parts of a turn, the chat's home, and who wants to hear of every turn."""
+    def __init__(
+        self,
+        parts: TurnParts,
+        settings: LoopSettings,
+        channel: Channel,
+        *,
+        on_turn: OnTurn | None = None,
+        on_stream: OnStream | None = None,
+    ) -> None:
+        """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
+        if (parts.responder is None) != (settings.replies == "log"):
+            msg = "a loop needs a responder exactly where its own replies are wanted, not those of a log"
+            raise ValueError(msg)
         self._parts = parts
         self._memory = parts.memory
         self._clock = parts.clock
@@ -66,8 +61,9 @@ class ChatLoop:
         self._settings = settings
         self._channel = channel
         self._on_turn = on_turn
+        self._on_stream = on_stream
         self._commands = Commands(settings.commands)
-        self._batcher = Batcher(_batching(settings))
+        self._batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
@@ -213,11 +209,11 @@ class ChatLoop:
 
     def _left_out(self, line: Line) -> str | None:
         """Return why a line is no part of the conversation, None where it is."""
-        user_id = line.user.id if line.user else None
-        if user_id == self._addressing.bot.id:
+        names = {line.user.id, line.user.login.lower()} if line.user else set()
+        if self._addressing.bot.id in names:
             self._addressing.own(line.id)
             return "own"
-        if user_id in self._settings.ignored_ids or (isinstance(line, Message) and line.is_bot):
+        if not self._settings.ignored.isdisjoint(names) or (isinstance(line, Message) and line.is_bot):
             return "bot"
         if isinstance(line, Message) and line.source_channel is not None and not self._settings.foreign_chat:
             return "foreign"
@@ -311,6 +307,8 @@ class ChatLoop:
         await self._memory.begin_stream(stream)
         self._begun_id = stream.id
         log.info("stream_begun", stream_id=stream.id, temporary=stream.temporary)
+        if self._on_stream is not None:
+            self._on_stream(stream)
         while self._early:
             await self._erase(stream.id, self._early[0])
             self._early.popleft()
@@ -328,7 +326,7 @@ class ChatLoop:
             try:
                 await self._todo[0]()
             except StoreUnavailable as error:
-                self._retry_at = self._clock.now() + timedelta(seconds=self._settings.retry_seconds)
+                self._retry_at = self._clock.now() + timedelta(seconds=max(0.1, self._settings.retry_seconds))
                 self._counts["store_unavailable"] += 1
                 log.warning("store_was_unavailable", waiting=len(self._todo), reason=str(error))
                 self._give_up_when_full()
@@ -369,19 +367,6 @@ class ChatLoop:
             outcome = self._finished.popleft()
             if self._on_turn is not None:
                 self._on_turn(outcome)
-
-
-def _batching(settings: LoopSettings) -> BatchingSettings:
-    rules = settings.batching
-    if settings.replies == "bot":
-        return rules
-    quiet = max(rules.quiet_seconds, RECORDED_QUIET_SECONDS)
-    return BatchingSettings(
-        grace_seconds=rules.grace_seconds,
-        quiet_seconds=quiet,
-        longest_wait_seconds=max(rules.longest_wait_seconds, 2 * quiet),
-        max_lines=rules.max_lines,
-    )
 
 
 async def play(loop: ChatLoop, event: Event, clock: VirtualClock) -> None:

@@ -159,7 +159,7 @@ def _cut(text: str, limit: int) -> str:
     """Return at most `limit` code points of `text`, cut at a word; an ellipsis marks what stops inside a sentence."""
     if len(text) <= limit:
         return text
-    words = text[: limit - 1].rsplit(" ", 1)[0] if " " in text[: limit - 1] else text[: limit - 1]
+    words = text[:limit].rsplit(" ", 1)[0] if " " in text[:limit] else text[: limit - 1]
     while len(words) > 1 and (unicodedata.combining(text[len(words)]) or text[len(words)] in _JOINERS or words[-1] in _JOINERS):
         words = words[:-1]
     return words if _SENTENCE.search(words) else words.rstrip(" ,;:-") + "…"

@@ -1,11 +1,12 @@
 """The token file: written whole or not at all, readable by its owner alone."""
 
 import contextlib
+import hashlib
 import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bot.live_errors import TokenFileBroken, TokenFileUnsafe
@@ -19,6 +20,12 @@ class TokenPair:
 
     access: str = field(repr=False)
     refresh: str = field(repr=False)
+    origin: str = ""  # fingerprint of the configured token it descends from: a newly configured one goes before it
+
+
+def fingerprint(secret: str) -> str:
+    """Return what tells one secret from another and gives neither away; an empty one has none."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:16] if secret else ""
 
 
 def refuse_unsafe(path: Path) -> None:
@@ -45,7 +52,10 @@ def load_tokens(path: Path) -> dict[str, TokenPair]:
     refuse_unsafe(path)
     try:
         stored = json.loads(path.read_text("utf-8"))
-        return {role: TokenPair(access=pair["access"], refresh=pair["refresh"]) for role, pair in stored["tokens"].items()}
+        return {
+            role: TokenPair(access=pair["access"], refresh=pair["refresh"], origin=pair.get("origin", ""))
+            for role, pair in stored["tokens"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         msg = f"{path} holds no tokens that can be read. Move it away and give the bot its tokens again"
         raise TokenFileBroken(msg) from None
@@ -57,10 +67,7 @@ def save_tokens(path: Path, tokens: Mapping[str, TokenPair]) -> None:
     Raises:
         OSError: the folder cannot be written; the old file is as it was.
     """
-    content = {
-        "version": 1,
-        "tokens": {role: {"access": pair.access, "refresh": pair.refresh} for role, pair in tokens.items()},
-    }
+    content = {"version": 1, "tokens": {role: asdict(pair) for role, pair in tokens.items()}}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     with contextlib.suppress(FileNotFoundError):

@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
 import aiohttp
 import structlog
@@ -17,29 +17,27 @@ from twitchio.http import Route
 from bot.account import Account, TwitchSettings
 from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
 from bot.speak import Delivery
-from bot.tokens import TokenPair, load_tokens, save_tokens
+from bot.tokens import TokenPair, fingerprint, load_tokens, save_tokens
 from bot.twitch_text import NOTICE_KINDS, badges_of, emotes_of, without_action, without_parent
 from memory import BotIdentity, Channel, Clock, Deletion, Event, Message, Notice, StreamEvent, Viewer
 
 log = structlog.get_logger(__name__)
 Take = Callable[[Event], None]
 _UNAUTHORISED, _FORBIDDEN, _SERVER = 401, 403, 500
-_CANNOT_BE_WITHOUT = (
-    eventsub.ChatMessageSubscription,
-    eventsub.ChatMessageDeleteSubscription,  # a bot that does not hear of moderation would remember what was deleted
+_Kind = type[eventsub.SubscriptionPayload]
+_MODERATION: tuple[_Kind, ...] = (
+    eventsub.ChatMessageDeleteSubscription,
     eventsub.ChatClearUserMessagesSubscription,
     eventsub.ChatClearSubscription,
 )
-_OPTIONAL = (eventsub.ChatNotificationSubscription, eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
+_STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
 
 
 @contextmanager
-def endpoints(settings: TwitchSettings) -> Iterator[None]:
-    """Send TwitchIO to the configured URLs, and back to Twitch afterwards. They are global to the process."""
+def _endpoints(settings: TwitchSettings) -> Iterator[None]:
+    """Send TwitchIO to the stand-in, where one is configured, and back to Twitch afterwards. This is global to the process."""
     before = Route.BASE, Route.ID_BASE, websockets.WSS
-    Route.BASE = settings.helix_url or before[0]
-    Route.ID_BASE = settings.id_url or before[1]
-    websockets.WSS = settings.eventsub_url or before[2]
+    Route.BASE, Route.ID_BASE, websockets.WSS = settings.endpoints or before
     try:
         yield
     finally:
@@ -47,11 +45,11 @@ def endpoints(settings: TwitchSettings) -> Iterator[None]:
 
 
 class TwitchConnection:
-    """One bot account in one channel: `log_in`, then `listen`, `check` now and then, `close`."""
+    """One bot account in one channel: `async with`, then `log_in`, `listen`, and `check` now and then."""
 
     def __init__(self, settings: TwitchSettings, clock: Clock) -> None:
         """Take who connects; nothing happens yet."""
-        logging.getLogger("twitchio").setLevel(logging.WARNING)  # below that it logs whole notifications and URLs with secrets
+        logging.getLogger("twitchio").setLevel(logging.ERROR)  # below, it logs notifications and URLs with secrets
         self._settings = settings
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
@@ -59,6 +57,17 @@ class TwitchConnection:
         self._channel_id = ""
         self._bot_id = ""
         self._refused: set[str] = set()
+        self._required = (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
+        self._optional = (*((eventsub.ChatNotificationSubscription,) if settings.notices else ()), *_STREAMS)
+        self._undo = ExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Return the connection itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave."""
+        await self.close()
 
     async def log_in(self) -> Account:
         """Check the tokens (refreshing them where needed) and find out who is who.
@@ -68,6 +77,7 @@ class TwitchConnection:
             TwitchUnreachable: no answer.
             TokenFileUnsafe, TokenFileBroken: the token file must be put right first.
         """
+        self._undo.enter_context(_endpoints(self._settings))
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._settings.request_seconds))
         self._client = _Client(self._settings, self._session, self._clock)
         with _our_errors("log in"):
@@ -83,10 +93,10 @@ class TwitchConnection:
         """
         client = self._connected()
         client.take = take
-        for kind in _CANNOT_BE_WITHOUT:
+        for kind in self._required:
             with _our_errors(f"subscribe to {kind.type}"):
                 await self._subscribe(client, kind)
-        for kind in _OPTIONAL:
+        for kind in self._optional:
             await self._try_subscribing(client, kind)
 
     async def check(self) -> list[str]:
@@ -97,12 +107,16 @@ class TwitchConnection:
         """
         client = self._connected()
         await client.discard_dead_sockets()
-        living = {subscription.type.value for subscription in client.websocket_subscriptions().values()}
-        missing = [kind for kind in (*_CANNOT_BE_WITHOUT, *_OPTIONAL) if kind.type not in living | self._refused]
+        heard = self.living() | self._refused
+        missing = [kind for kind in (*self._required, *self._optional) if kind.type not in heard]
         for kind in missing:
             with _our_errors(f"subscribe again to {kind.type}"):
                 await self._subscribe(client, kind)
         return [kind.type for kind in missing]
+
+    def living(self) -> set[str]:
+        """Return the types of event that are subscribed to, as far as is known here."""
+        return {subscription.type.value for subscription in self._connected().websocket_subscriptions().values()}
 
     async def close(self) -> None:
         """Leave; closing twice is fine."""
@@ -110,6 +124,7 @@ class TwitchConnection:
             await self._client.close(save_tokens=False)
         if self._session is not None:
             await self._session.close()
+        self._undo.close()
 
     def voice(self) -> "TwitchVoice":
         """Return the way to post into the channel; `log_in` first."""
@@ -150,14 +165,14 @@ class TwitchConnection:
             else None,
         )  # fmt: skip
 
-    async def _subscribe(self, client: "_Client", kind: type[eventsub.SubscriptionPayload]) -> None:
+    async def _subscribe(self, client: "_Client", kind: _Kind) -> None:
         if kind.type.startswith("stream."):
             wanted = kind(broadcaster_user_id=self._channel_id)
         else:
             wanted = kind(broadcaster_user_id=self._channel_id, user_id=self._bot_id)
-        await client.subscribe_websocket(wanted, token_for=self._bot_id)
+        await client.subscribe_websocket(wanted, as_bot=False, token_for=self._bot_id)
 
-    async def _try_subscribing(self, client: "_Client", kind: type[eventsub.SubscriptionPayload]) -> None:
+    async def _try_subscribing(self, client: "_Client", kind: _Kind) -> None:
         """Subscribe where Twitch lets us; what it forbids is not asked for again, what merely failed the watchdog repeats."""
         try:
             await self._subscribe(client, kind)
@@ -209,9 +224,7 @@ class _Client(commands.Bot):
 
     async def log_in_as_bot(self) -> str:
         """Return the bot's user id."""
-        stored = load_tokens(self._ours.token_file).get("bot")
-        given = TokenPair(access=self._ours.access_token, refresh=self._ours.refresh_token)
-        pairs = [pair for pair in (stored, given) if pair is not None and pair.access]
+        pairs = self._candidates()
         if not pairs:
             msg = f"the bot has no token: neither {self._ours.token_file} nor the environment holds one"
             raise TwitchRefused(msg)
@@ -231,13 +244,20 @@ class _Client(commands.Bot):
         msg = "the bot's token belongs to no user; make a user token for the bot's account"
         raise TwitchRefused(msg)
 
+    def _candidates(self) -> list[TokenPair]:
+        """Return the token pairs to try: what the file holds, unless another token was configured since."""
+        stored = load_tokens(self._ours.token_file).get("bot")
+        given = TokenPair(access=self._ours.access_token, refresh=self._ours.refresh_token)
+        known = stored is not None and stored.origin == fingerprint(given.access)
+        return [pair for pair in ((stored, given) if known else (given, stored)) if pair is not None and pair.access]
+
     def _keep(self, user_id: str) -> None:
         held = self.tokens.get(user_id)
         role = self._role_of.get(user_id)
         if held is None or role is None:
             return
         path = self._ours.token_file
-        pair = TokenPair(access=held["token"], refresh=held["refresh"])
+        pair = TokenPair(access=held["token"], refresh=held["refresh"], origin=fingerprint(self._ours.access_token))
         stored = load_tokens(path)
         if stored.get(role) != pair:
             save_tokens(path, {**stored, role: pair})
