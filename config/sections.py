@@ -1,0 +1,269 @@
+"""The sections of the configuration file. Every field says what it does: the file and its documentation come from that."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
+
+Seconds = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(gt=0)]
+SECRET: dict[str, JsonValue] = {"secret": True}  # kept out of the ordinary file, masked when shown
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys are refused, values never change after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class Storage(Section):
+    """Where the memory lives on disk."""
+
+    data_dir: Path = Field(default=Path("data"), description="Folder of the memory; one sub-folder a channel. Back this up.")
+    synchronous: Literal["normal", "full"] = Field(
+        default="normal",
+        description="SQLite durability. normal: survives every crash of the program, may lose the last seconds on power loss. "
+        "full: survives power loss too, slower on busy disks.",
+    )
+
+
+class Log(Section):
+    """What the program writes about itself (never chat text, never secrets)."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least important event that is written."
+    )
+    format: Literal["console", "json"] = Field(default="console", description="console for people, json for machines.")
+
+
+class Twitch(Section):
+    """The account and the channel. Without client_id, channel and a token the bot plays its bundled chat instead."""
+
+    client_id: str = Field(default="", description="Client id of the application registered at dev.twitch.tv.")
+    channel: str = Field(default="", description="Login of the channel to join, without #.")
+    token_file: Path = Field(
+        default=Path("twitch-tokens.json"), description="Where tokens are kept (mode 0600), inside data_dir."
+    )
+    client_secret: SecretStr = Field(
+        default=SecretStr(""),
+        description="Client secret. Environment or secrets file only.",
+        json_schema_extra=SECRET,
+    )
+    access_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="User token of the bot account, for a first start. Environment or secrets file only.",
+        json_schema_extra=SECRET,
+    )
+    refresh_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="Refresh token of the bot account. Environment or secrets file only.",
+        json_schema_extra=SECRET,
+    )
+    notices: bool = Field(default=True, description="Also read subscriptions, raids, announcements and other notices.")
+    moderation: bool = Field(
+        default=True, description="Also follow deletions, time-outs and clears, and erase what they remove."
+    )
+    api_url: str = Field(default="", description="Loopback address of a stand-in for Twitch, for tests; empty: Twitch itself.")
+
+
+class Batching(Section):
+    """When chat lines are put together into one turn."""
+
+    size: Positive = Field(default=20, description="Lines that close a batch.")
+    quiet_seconds: Seconds = Field(default=2.0, description="Silence that closes a batch.")
+    longest_wait_seconds: Seconds = Field(default=8.0, description="Longest time a line waits in an open batch.")
+    addressed_grace_seconds: Seconds = Field(default=0.8, description="How long a line to the bot waits for its second half.")
+
+
+class History(Section):
+    """The working history: the tail of the current stream."""
+
+    messages: Positive = Field(default=30, description="Lines of the current stream that the model sees verbatim.")
+
+
+class Planner(Section):
+    """Who and what a turn looks for."""
+
+    viewers: Positive = Field(default=3, description="Viewers whose memory is asked in one turn.")
+    viewers_max: Positive = Field(default=5, description="The same, where more are named outright.")
+    viewer_ranking: bool = Field(
+        default=True, description="Score viewers by their signals; off: take them in order of appearance."
+    )
+    coverage_check: bool = Field(
+        default=True, description="Search nothing where the history already holds what is asked about."
+    )
+
+    @model_validator(mode="after")
+    def _nested(self) -> "Planner":
+        if self.viewers > self.viewers_max:
+            message = "viewers must not exceed viewers_max"
+            raise ValueError(message)
+        return self
+
+
+class Retrieval(Section):
+    """Where the memory looks, how much it takes, and how long it may take."""
+
+    source_seconds: Seconds = Field(default=0.6, description="Deadline of one source. Must be below retrieve_seconds.")
+    retrieve_seconds: Seconds = Field(
+        default=0.8, description="Deadline of all sources together. Must be below recall_seconds."
+    )
+    recall_seconds: Seconds = Field(default=1.0, description="Deadline of the whole memory stage.")
+    sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
+        default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
+    )
+    channels: tuple[Literal["dense", "lexical", "graph", "recency"], ...] = Field(
+        default=("dense", "lexical", "graph", "recency"), description="Ways to look inside a place."
+    )
+    viewer_hits: Positive = Field(default=4, description="Candidates asked of one viewer's memory.")
+    episode_hits: Positive = Field(default=3, description="Candidates asked of one stream.")
+    lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
+    state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
+    dense_floor: float = Field(default=0.15, description="Cosine below which a hit counts for nothing.")
+    lexical_floor: Weight = Field(default=0.0, description="BM25 score below which a hit counts for nothing.")
+    fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
+
+    @model_validator(mode="after")
+    def _nested(self) -> "Retrieval":
+        if not 0 < self.source_seconds < self.retrieve_seconds < self.recall_seconds:
+            message = "source_seconds must be below retrieve_seconds, and that below recall_seconds"
+            raise ValueError(message)
+        return self
+
+
+class Fusion(Section):
+    """How the channels' results become one list."""
+
+    method: Literal["sum", "rrf"] = Field(
+        default="sum", description="sum: weighted min-max sum; rrf: weighted reciprocal ranks."
+    )
+    k: Positive = Field(default=60, description="The constant of reciprocal rank fusion.")
+    message_dense: Weight = Field(default=0.6, description="Weight of the dense channel among a viewer's messages.")
+    message_lexical: Weight = Field(default=0.4, description="Weight of the lexical channel among a viewer's messages.")
+    fact_dense: Weight = Field(default=0.8, description="Weight of the dense channel among facts.")
+    fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
+    recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
+    salience_prior: Weight = Field(default=0.05, description="What being important adds to a hit.")
+
+
+class Budget(Section):
+    """The size and the language of the memory block."""
+
+    block_tokens: Positive = Field(default=600, description="Hard limit of the block, in tokens.")
+    language: Literal["it", "en"] = Field(default="it", description="Language of the block's headings.")
+    dedup: bool = Field(default=True, description="Drop repeats across profile, recall, episode and history.")
+    state_share: Share = Field(default=0.2, description="Part of the block that structured state may fill.")
+    lore_share: Share = Field(default=0.25, description="Part of the block that the canon may fill.")
+    profile_share: Share = Field(default=0.25, description="Part of the block that profiles may fill.")
+    recall_share: Share = Field(default=0.5, description="Part of the block that viewers' own messages may fill.")
+    episode_share: Share = Field(default=0.4, description="Part of the block that past turns may fill.")
+
+
+class Caches(Section):
+    """How long answers of the memory are kept. Every change of what they rest on drops them at once."""
+
+    query_seconds: Seconds = Field(default=30.0, description="Lifetime of a search result.")
+    profile_seconds: Seconds = Field(default=300.0, description="Lifetime of a profile.")
+    lore_seconds: Seconds = Field(default=3600.0, description="Lifetime of canon results.")
+    entries: Positive = Field(default=2048, description="Entries of each kind.")
+    vector_collections: Positive = Field(default=5000, description="Viewers whose vectors stay in memory.")
+
+
+class Jobs(Section):
+    """Background work."""
+
+    batch: Positive = Field(default=16, description="Jobs taken at a time.")
+    lease_seconds: Seconds = Field(default=60.0, description="How long a job may run before another attempt may take it.")
+    max_attempts: Positive = Field(default=20, description="Temporary failures after which a job is buried.")
+    max_crashes: Positive = Field(default=5, description="Crashes of the program after which a job is buried.")
+    backoff_base_seconds: Seconds = Field(default=5.0, description="First retry comes within this time.")
+    backoff_cap_seconds: Seconds = Field(default=3600.0, description="Longest wait between retries.")
+    drain_seconds: Seconds = Field(default=2.0, description="How often the scheduler looks for work that nobody announced.")
+    recover_seconds: Seconds = Field(default=15.0, description="How often lost leases are looked for.")
+    checkpoint_seconds: Seconds = Field(default=60.0, description="How often the write-ahead log is folded into the database.")
+
+
+class Retention(Section):
+    """How long records are kept."""
+
+    done_job_days: Seconds = Field(default=7.0, description="Finished jobs.")
+    dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
+
+
+class Embedding(Section):
+    """The model that turns text into vectors. After a change run `ricordo reindex`."""
+
+    kind: Literal["use", "e5", "openai"] = Field(
+        default="use", description="use: built in, fast; e5: stronger and slower, extra e5; openai: any compatible endpoint."
+    )
+    base_url: str = Field(default="", description="Endpoint of kind openai.")
+    model: str = Field(default="", description="Model name of kind openai.")
+    timeout_seconds: Seconds = Field(default=10.0, description="Deadline of one call of kinds e5 and openai.")
+    api_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Key of the endpoint. Environment or secrets file only.",
+        json_schema_extra=SECRET,
+    )
+
+
+class Llm(Section):
+    """The model that writes the replies. Without base_url or model, replies come from the memory block alone."""
+
+    base_url: str = Field(default="", description="Any OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1.")
+    model: str = Field(default="", description="Model name, as the endpoint calls it.")
+    timeout_seconds: Seconds = Field(default=20.0, description="Total deadline of one reply, retries included.")
+    retries: Count = Field(default=1, description="Repeats after a failure that may pass.")
+    max_tokens: Positive = Field(default=160, description="Longest reply, in tokens.")
+    temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.4, description="0 is the same answer each time.")
+    prompt_tokens: Positive = Field(default=3000, description="Longest prompt, in tokens.")
+    concurrency: Positive = Field(default=2, description="Requests at a time.")
+    api_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Key of the endpoint. Environment or secrets file only.",
+        json_schema_extra=SECRET,
+    )
+
+
+class Manners(Section):
+    """When the bot speaks, and how."""
+
+    answer: Literal["addressed", "questions", "never"] = Field(
+        default="addressed",
+        description="addressed: only when spoken to; questions: open questions too; never: listen and remember.",
+    )
+    viewer_cooldown_seconds: Seconds = Field(default=5.0, description="Pause between replies to one viewer.")
+    channel_cooldown_seconds: Seconds = Field(default=1.0, description="Pause between replies.")
+    max_characters: Annotated[int, Field(ge=20, le=450)] = Field(default=450, description="Longest reply; it is cut at a word.")
+    blocked_words: tuple[str, ...] = Field(default=(), description="A reply that holds one of these is not sent.")
+    keep_links: bool = Field(default=False, description="Keep links in replies; off: they are taken out.")
+    dry_run: bool = Field(default=False, description="Think and log, send nothing.")
+    ignored_bots: tuple[str, ...] = Field(
+        default=("nightbot", "streamelements", "streamlabs", "moobot", "fossabot", "wizebot", "sery_bot", "soundalerts"),
+        description="Logins or ids that are neither remembered nor answered.",
+    )
+
+
+class Commands(Section):
+    """Chat commands."""
+
+    prefix: Annotated[str, Field(min_length=1, max_length=3)] = Field(default="!", description="What a command begins with.")
+    memory: tuple[str, ...] = Field(
+        default=("memory", "memoria"), description="Names of the command that says what the bot remembers."
+    )
+
+
+class Persona(Section):
+    """Who the bot is."""
+
+    name: str = Field(default="Ricordo", description="What it calls itself.")
+    aliases: tuple[str, ...] = Field(default=("ricordo",), description="Words by which chat addresses it, besides its login.")
+    file: Path | None = Field(default=None, description="Markdown or TOML file with its character; empty: the bundled one.")
+    canon: Path | None = Field(
+        default=None, description="Folder of its lore, one Markdown file an entry; empty: the bundled one."
+    )
+    languages: tuple[str, ...] = Field(
+        default=("it", "en"), description="Language rules that are applied; all of them to every line."
+    )
