@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from memory.clock import Clock
-from memory.model import LORE_COLLECTION, Document, stream_collection, viewer_collection
+from memory.model import Document
 from memory.ports import Vectors
 from memory.recipes import Caches
 
@@ -121,33 +121,27 @@ class Cache(Generic[K, V]):
 
 
 class RecallCaches:
-    """Every cache of the hot path, by kind of information, and the count of erasures that a recall in flight checks."""
+    """Every cache of the hot path, by kind of information, and the count of erasures that a recall in flight checks.
+
+    The tags are names of collections.
+    """
 
     def __init__(self, settings: Caches, clock: Clock) -> None:
         query, entries = settings.query_seconds, settings.entries
         self.vectors = Cache[bytes, Vectors](seconds=query, entries=entries, clock=clock)
         self.hits = Cache[tuple[str, str, str, int], Hits](seconds=query, entries=entries, clock=clock)
         self.profiles = Cache[tuple[str, str], list[Document]](seconds=settings.profile_seconds, entries=entries, clock=clock)
-        self.lore = Cache[str, Document | None](seconds=settings.lore_seconds, entries=entries, clock=clock)
+        self.lore = Cache[str, list[Document]](seconds=settings.lore_seconds, entries=1, clock=clock)
         self.erasures = 0
 
-    def viewers_changed(self, viewer_ids: Iterable[str]) -> None:
-        """Forget what was made from these viewers' memory."""
-        tags = [viewer_collection(viewer_id) for viewer_id in viewer_ids]
-        self.hits.invalidate(*tags)
-        self.profiles.invalidate(*tags)
-
-    def stream_changed(self, stream_id: str) -> None:
-        """Forget what was made from this stream's memory."""
-        self.hits.invalidate(stream_collection(stream_id))
-
-    def lore_changed(self) -> None:
-        """Forget what was made from the canon."""
-        self.hits.invalidate(LORE_COLLECTION)
-        self.lore.clear()
+    def changed(self, *collections: str) -> None:
+        """Forget what was made from these collections."""
+        self.hits.invalidate(*collections)
+        self.profiles.invalidate(*collections)
+        self.lore.invalidate(*collections)
 
     def index_changed(self) -> None:
-        """Forget every search: new documents can be found now."""
+        """Forget every search and profile: new documents can be found now."""
         self.hits.clear()
         self.profiles.clear()
 
@@ -155,3 +149,4 @@ class RecallCaches:
         """Forget everything that may hold what was erased, and make every recall in flight look again."""
         self.erasures += 1
         self.index_changed()
+        self.vectors.clear()

@@ -16,17 +16,6 @@ from memory.events import BotIdentity, Channel, Line, Message, Notice, Viewer
 _TURNS = UUID("6d1cf1a5-33c5-4c5f-9a3e-0a2b7f1f6c55")
 Section = Literal["history", "profile", "recall", "episode", "lore", "state"]
 SECTIONS: tuple[Section, ...] = ("history", "profile", "recall", "episode", "lore", "state")
-LORE_COLLECTION = "lore"
-
-
-def viewer_collection(viewer_id: str) -> str:
-    """Return the name of a viewer's personal collection."""
-    return f"viewer-{viewer_id}"
-
-
-def stream_collection(stream_id: str) -> str:
-    """Return the name of a stream's collection."""
-    return f"stream-{stream_id}"
 
 
 def turn_id(stream_id: str, lines: tuple[Line, ...]) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 
 from memory.clock import VirtualClock
 from memory.events import BotIdentity, Channel, Message, Viewer
-from memory.model import Batch, Document, HistoryLine, Stream, stream_collection, viewer_collection
+from memory.model import Batch, Document, HistoryLine, Stream
 from memory.ports import Vectors
+from memory.store.collections import collection_name
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHANNEL = Channel(id="1", login="tana", name="Tana")
@@ -43,7 +44,7 @@ def a_stream(id_: str = "s1", *, after: float = 0) -> Stream:
 def own_words(id_: str, text: str, *, viewer_id: str = "101", after: float = 0) -> Document:
     return Document(
         id=id_,
-        collection=viewer_collection(viewer_id),
+        collection=collection_name("viewer", viewer_id),
         kind="message",
         text=text,
         at=NOON + timedelta(seconds=after),
@@ -57,7 +58,7 @@ def own_words(id_: str, text: str, *, viewer_id: str = "101", after: float = 0) 
 def a_whole_turn(id_: str, text: str, *, stream_id: str = "s1", provenance: tuple[str, ...] = ()) -> Document:
     return Document(
         id=id_,
-        collection=stream_collection(stream_id),
+        collection=collection_name("stream", stream_id),
         kind="turn",
         text=text,
         at=NOON,

@@ -1,17 +1,18 @@
 """The canon: entries that the chat names by an alias come outright, others by search."""
 
-from functools import partial
-
 from memory.caches import Cache
 from memory.channels.scoped import Asking, ScopedSearch
-from memory.model import LORE_COLLECTION, Candidate, Document, Ranking, SourceRequest
+from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
+from memory.store.collections import LORE
+
+MOST_ENTRIES = 5000
 
 
 class LoreSource:
     """Answers from the canon alone."""
 
-    def __init__(self, reader: MemoryReader, search: ScopedSearch, entries: Cache[str, Document | None]) -> None:
+    def __init__(self, reader: MemoryReader, search: ScopedSearch, entries: Cache[str, list[Document]]) -> None:
         self._reader = reader
         self._search = search
         self._entries = entries
@@ -23,22 +24,20 @@ class LoreSource:
         return await self._search.rank(
             request,
             asking,
-            collection=LORE_COLLECTION,
+            collection=LORE,
             limit=asking.recipe.limits.lore_hits,
             belongs=lambda document: document.kind == "lore",
         )
 
     async def _named(self, request: SourceRequest) -> Ranking:
-        entries = [await self._entries.get(id_, partial(self._load, id_), tags=(LORE_COLLECTION,)) for id_ in request.lore_ids]
+        canon = await self._entries.get("", lambda: self._reader.newest(LORE, MOST_ENTRIES), tags=(LORE,))
+        by_id = {lore_id: document for document in canon for lore_id in document.provenance}
+        named = [by_id[f"lore:{id_}"] for id_ in dict.fromkeys(request.lore_ids) if f"lore:{id_}" in by_id]
         return Ranking(
             request=request,
             channel="exact",
             candidates=tuple(
                 Candidate(document=entry, channel="exact", score=1.0 / rank, rank=rank)
-                for rank, entry in enumerate((entry for entry in entries if entry is not None), start=1)
+                for rank, entry in enumerate(named, start=1)
             ),
         )
-
-    async def _load(self, lore_id: str) -> Document | None:
-        document_id = f"lore:{lore_id}"
-        return (await self._reader.documents([document_id])).get(document_id)

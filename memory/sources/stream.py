@@ -1,7 +1,8 @@
 """One stream's memory: what happened, turn by turn; what the window still shows is left to the window."""
 
 from memory.channels.scoped import Asking, ScopedSearch
-from memory.model import Ranking, SourceRequest, stream_collection
+from memory.model import Ranking, SourceRequest
+from memory.store.collections import collection_name
 
 
 class StreamSource:
@@ -18,7 +19,7 @@ class StreamSource:
         return await self._search.rank(
             request,
             asking,
-            collection=stream_collection(request.stream_id),
+            collection=collection_name("stream", request.stream_id),
             limit=asking.recipe.limits.episode_hits,
             belongs=lambda document: document.stream_id == request.stream_id,
         )

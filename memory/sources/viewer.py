@@ -2,8 +2,9 @@
 
 from memory.caches import Cache
 from memory.channels.scoped import Asking, ScopedSearch, true_at
-from memory.model import Candidate, Document, Ranking, SourceKind, SourceRequest, viewer_collection
+from memory.model import Candidate, Document, Ranking, SourceKind, SourceRequest
 from memory.ports import MemoryReader
+from memory.store.collections import collection_name
 
 PROFILE_FACTS = 24  # newest facts looked at; the block's budget decides how many are shown
 
@@ -26,14 +27,14 @@ class ViewerSource:
         return await self._search.rank(
             request,
             asking,
-            collection=viewer_collection(request.viewer_id),
+            collection=collection_name("viewer", request.viewer_id),
             limit=asking.recipe.limits.viewer_hits,
             belongs=lambda document: document.subject == request.viewer_id,
         )
 
     async def _profile(self, request: SourceRequest, asking: Asking, viewer_id: str) -> Ranking:
         key = (viewer_id, request.as_of.isoformat() if request.as_of else "")
-        tags = (viewer_collection(viewer_id),)
+        tags = (collection_name("viewer", viewer_id),)
         facts = await self._profiles.get(key, lambda: self._reader.facts(viewer_id, as_of=request.as_of), tags=tags)
         moment = request.as_of or asking.at
         own = [fact for fact in facts if fact.subject == viewer_id and true_at(fact, moment)]

@@ -162,10 +162,9 @@ async def test_each_change_forgets_what_it_touches() -> None:
         await caches.profiles.get(("1", ""), no_facts, tags=("viewer-1",))  # type: ignore[arg-type]  # an empty list is one of any kind
 
     await fill()
-    caches.viewers_changed(["1"])
+    caches.changed("viewer-1")
     assert (len(caches.hits), len(caches.profiles)) == (3, 0)
-    caches.stream_changed("s1")
-    caches.lore_changed()
+    caches.changed("stream-s1", "lore")
     assert len(caches.hits) == 1
     await fill()
     caches.erased()

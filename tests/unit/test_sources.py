@@ -151,7 +151,7 @@ async def test_repeated_searches_come_from_the_cache_until_the_viewer_changes() 
     for _ in range(2):
         await bench.viewer.ask(RECALL, asking())
     assert len(bench.index.asked) == 1
-    bench.caches.viewers_changed(["101"])
+    bench.caches.changed("viewer-101")
     await bench.viewer.ask(RECALL, asking())
     assert len(bench.index.asked) == 2
 
@@ -174,7 +174,7 @@ async def test_a_profile_is_cached_by_viewer_and_read_again_after_a_change() -> 
         await bench.viewer.ask(PROFILE, asking())
     assert bench.reader.calls == ["facts"]
     bench.reader.held.clear()
-    bench.caches.viewers_changed(["101"])
+    bench.caches.changed("viewer-101")
     assert found(await bench.viewer.ask(PROFILE, asking())) == {"exact": []}
 
 
@@ -206,7 +206,7 @@ async def test_lore_is_read_again_after_it_changed() -> None:
     await bench.lore.ask(named, asking())
     bench.reader.held.clear()
     assert found(await bench.lore.ask(named, asking())) == {"exact": ["lore:moka"]}
-    bench.caches.lore_changed()
+    bench.caches.changed("lore")
     assert found(await bench.lore.ask(named, asking())) == {"exact": []}
 
 
