@@ -5,7 +5,7 @@ SQL is the truth. Every step reads it anew, in a session that is closed before t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import structlog
@@ -18,6 +18,8 @@ from memory.store.database import Database
 from memory.store.documents import Indexable
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 GROUP = 128  # turns in one call of `index`: about one stream, so that a replay touches each viewer's collection once a stream
 _UPSERT = 10  # documents a call: Chroma holds the interpreter's lock while it writes
@@ -32,7 +34,7 @@ class Drift:
     collection: str
     missing: tuple[str, ...] = ()  # in SQL, not in the index
     extra: tuple[str, ...] = ()  # in the index, not in SQL
-    stale: tuple[str, ...] = ()  # in both, with a vector of another model, or of an older text
+    stale: tuple[str, ...] = ()  # in both, but not marked as indexed by the present model
     broken: bool = False  # the collection cannot be read
 
 
@@ -67,7 +69,7 @@ class Indexer:
             )
 
     async def index(self, payloads: Sequence[Mapping[str, Any]]) -> None:
-        """Embed and store the documents of turns (`turn`), replies (`reply`) or ids (`documents`); what is indexed is passed over.
+        """Embed and store the documents of turns (`turn`), replies (`reply`) or ids (`documents`), indexed ones aside.
 
         Raises:
             ModelUnavailable: the embedder failed; nothing of the last chunk was marked.
@@ -141,7 +143,9 @@ class Indexer:
 
     async def repair(self, payloads: Sequence[Mapping[str, Any]] = ()) -> None:
         """Measure the drift and mend it: the handler behind the nightly `drift` job, whose payloads say nothing."""
-        for drift in await self.drift():
+        found = await self.drift()
+        log.info("drift_checked", jobs=len(payloads), collections=len(found))
+        for drift in found:
             log.warning(
                 "drift_found",
                 collection=drift.collection,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select, update
+from sqlalchemy import Connection, RowMapping, Select, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -35,8 +35,14 @@ class Indexable:
     model: str | None
 
 
-def _indexable(row: Row[Any]) -> Indexable:
-    return Indexable(seq=row.seq, id=row.id, collection=row.collection, text=row.text, model=row.indexed_model)
+def _indexable(row: RowMapping) -> Indexable:
+    return Indexable(
+        seq=row["seq"],
+        id=row["id"],
+        collection=row["collection"],
+        text=row["text"],
+        model=row["indexed_model"],
+    )
 
 
 def _parts(values: Iterable[Any]) -> Iterable[Sequence[Any]]:
@@ -58,7 +64,7 @@ async def of_jobs(session: AsyncSession, payloads: Sequence[Mapping[str, Any]]) 
     ]
     found: dict[int, Indexable] = {}
     for chosen in (*resting, *(_D.id.in_(part) for part in _parts(named))):
-        found |= {row.seq: _indexable(row) for row in await session.execute(_SELECT.where(chosen))}
+        found |= {document.seq: document for document in await _all(session, _SELECT.where(chosen))}
     return [found[seq] for seq in sorted(found)]
 
 
@@ -73,7 +79,7 @@ async def of_collection(session: AsyncSession, collection: str) -> list[Indexabl
 
 
 async def _all(session: AsyncSession, statement: Select[Any]) -> list[Indexable]:
-    return [_indexable(row) for row in await session.execute(statement)]
+    return [_indexable(row) for row in (await session.execute(statement)).mappings()]
 
 
 async def living(session: AsyncSession, ids: Sequence[str]) -> set[str]:

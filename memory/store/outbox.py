@@ -1,8 +1,8 @@
 """The outbox: every statement on the `memory_job` table.
 
 Each function takes an open SQLAlchemy connection and belongs to the caller's transaction, so that a turn and its jobs are
-written together or not at all. A job is `ready`, `leased`, `done` or `dead`. A lease carries a token: whoever lost the lease can
-neither complete nor fail the job. Times are stored as whole milliseconds since the epoch, UTC.
+written together or not at all. A job is `ready`, `leased`, `done` or `dead`. A lease carries a token: whoever lost the lease
+can neither complete nor fail the job. Times are stored as whole milliseconds since the epoch, UTC.
 """
 
 from collections.abc import Mapping, Sequence
