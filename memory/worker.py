@@ -24,7 +24,7 @@ from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
 
-Chore = Callable[[], Awaitable[None]]
+Chore = Callable[[], Awaitable[object]]
 
 _UNKNOWN_ATTEMPTS = 10  # an error nobody foresaw is given up earlier than an outage
 _LONGEST_PAUSE_SECONDS = 10.0  # the loop looks again by itself, whatever became of the pokes
@@ -77,6 +77,16 @@ class Worker:
     def chore(self, name: str, work: Chore) -> None:
         """Add a chore that `ask(name)` runs in the live loop."""
         self._chores[name] = work
+
+    def daily(self, kind: str) -> None:
+        """Add a chore that puts one job of `kind` a day into the outbox, however often it is asked."""
+
+        async def add() -> None:
+            now = self._clock.now()
+            key = f"{kind}:{now.date().isoformat()}"
+            await self._database.write(lambda c: outbox.enqueue(c, kind=kind, key=key, payload={}, now=now))
+
+        self.chore(kind, add)
 
     def ask(self, name: str) -> None:
         """Have the live loop run a chore soon: `drain`, `recover`, `prune`, or an added one. Unknown names are logged."""
@@ -136,7 +146,10 @@ class Worker:
             await asyncio.wait({self._live})
             self._live = None
         now = self._clock.now()
-        await self._database.write(lambda connection: outbox.release(connection, None, now=now))
+        try:
+            await self._database.write(lambda connection: outbox.release(connection, None, now=now))
+        except BotMemoryError as error:
+            log.warning("leases_not_released", error=told(error))  # the next start recovers them
 
     async def _loop(self) -> None:
         while not self._stopping:
@@ -277,9 +290,11 @@ class Worker:
                 outbox.fail(connection, job, now=now, retry_at=retry_at, error=why, error_kind=what)
 
         await self._database.write(store)
-        for job, retry_at in fates:
-            told_as = log.error if retry_at is None else log.warning
-            told_as("job_died" if retry_at is None else "job_failed", key=job.key, fault=what, error=why, retry_at=retry_at)
+        dead = [job.key for job, retry_at in fates if retry_at is None]
+        if dead:
+            log.error("jobs_died", kind=kind, keys=dead, fault=what, error=why)
+        if len(dead) < len(jobs):
+            log.warning("jobs_failed", kind=kind, jobs=len(jobs) - len(dead), first=jobs[0].key, fault=what, error=why)
 
     def _retry_at(self, job: Job, what: Fault, now: datetime) -> datetime | None:
         """Return when the job is to be tried again, None where it is dead."""
