@@ -128,13 +128,8 @@ class Database:
         """
         if synchronous not in {"normal", "full"}:
             raise ValueError(f"synchronous must be normal or full, not {synchronous!r}")
+        await asyncio.to_thread(_prepare_file, path)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory-writer")
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.run_in_executor(thread, _prepare_file, path)
-        except BaseException:
-            thread.shutdown(wait=False)
-            raise
         return cls(path, _writer_engine(path, synchronous), _reader_engine(path), thread)
 
     async def write(self, fn: Callable[[Connection], T]) -> T:

@@ -20,11 +20,11 @@ _SCRIPTS = Path(__file__).parent / "migrations"
 FULL_TEXT = "document_fts"
 
 # `collection` is indexed as one word, so that the scope is a term of the query and not a filter behind it. Both columns come
-# prepared: stems hold letters and digits only, and only collection names have the extra characters in them.
+# prepared: all is lower-case ASCII, so that no table of Unicode decides what a word is.
 FULL_TEXT_TABLE = """
 CREATE VIRTUAL TABLE document_fts USING fts5(
   collection, stems, content='document', content_rowid='seq', detail=column,
-  tokenize="unicode61 remove_diacritics 0 tokenchars '-._'")"""
+  tokenize="ascii tokenchars '-._'")"""
 _TRIGGERS = {
     "document_fts_insert": """
 AFTER INSERT ON document BEGIN
