@@ -1,0 +1,228 @@
+"""Keeps the vector index equal to the documents in SQL: indexing, purging, rebuilding, and measuring how far the two are apart.
+
+SQL is the truth. Every step reads it anew, in a session that is closed before the embedder or the index is waited for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from memory.errors import IndexUnavailable, ModelMismatch
+from memory.ports import Embedder, VectorIndex, Vectors
+from memory.store import documents
+from memory.store.database import Database
+from memory.store.documents import Indexable
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+GROUP = 128  # turns in one call of `index`: about one stream, so that a replay touches each viewer's collection once a stream
+_UPSERT = 10  # documents a call: Chroma holds the interpreter's lock while it writes
+_EMBED = 512  # texts a call: bounds the memory of a rebuild
+_CHUNK = 1000  # documents between two reads of a rebuild
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How far one collection of the index is from SQL, in document ids."""
+
+    collection: str
+    missing: tuple[str, ...] = ()  # in SQL, not in the index
+    extra: tuple[str, ...] = ()  # in the index, not in SQL
+    stale: tuple[str, ...] = ()  # in both, but not marked as indexed by the present model
+    broken: bool = False  # the collection cannot be read
+
+
+class Indexer:
+    """Handlers `index` and `purge` for the worker, and the maintenance that `ricordo reindex` and `doctor` call."""
+
+    def __init__(self, database: Database, *, vectors: VectorIndex, embedder: Embedder) -> None:
+        """Take the store, the index and the embedder; none of them is closed here."""
+        self._database = database
+        self._vectors = vectors
+        self._embedder = embedder
+
+    @property
+    def model(self) -> str:
+        """The embedder's name and dimension, as stored with each document."""
+        return f"{self._embedder.name} ({self._embedder.dimension})"
+
+    async def check_model(self) -> None:
+        """Note the embedder where nothing was indexed yet; refuse to go on with another one.
+
+        Raises:
+            ModelMismatch: the index was built by another embedder.
+        """
+        async with self._database.reading() as session:
+            stored = await documents.embedder(session)
+        if stored is None:
+            await self._database.write(lambda connection: documents.store_embedder(connection, self.model))
+        elif stored != self.model:
+            raise ModelMismatch(
+                f"the index was built by {stored}, the configuration names {self.model}: run `ricordo reindex` to rebuild it "
+                f"with the new model, or set the model back to {stored}"
+            )
+
+    async def index(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Embed and store the documents of turns (`turn`), replies (`reply`) or ids (`documents`), indexed ones aside.
+
+        Raises:
+            ModelUnavailable: the embedder failed; nothing of the last chunk was marked.
+            IndexUnavailable: the index failed; the same.
+        """
+        async with self._database.reading() as session:
+            found = await documents.of_jobs(session, payloads)
+        await self._store([document for document in found if document.model != self.model])
+
+    async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Remove from the index what is gone from SQL: `documents` (collection -> ids), and `collections` that are empty there.
+
+        Ids that live again, and collections that hold something, are left alone.
+
+        Raises:
+            IndexUnavailable: the index failed; repeat the call.
+        """
+        wanted: dict[str, list[str]] = {}
+        for payload in payloads:
+            for collection, ids in payload.get("documents", {}).items():
+                wanted.setdefault(collection, []).extend(ids)
+            for collection in payload.get("collections", ()):
+                wanted.setdefault(collection, [])
+        async with self._database.reading() as session:
+            living = await documents.living(session, [identity for ids in wanted.values() for identity in ids])
+            populated = await documents.populated(session, list(wanted))
+        for collection, ids in wanted.items():
+            if collection not in populated:
+                await self._vectors.drop(collection)
+            else:
+                await self._delete(collection, [identity for identity in dict.fromkeys(ids) if identity not in living])
+
+    async def reindex(self) -> int:
+        """Bring every document that lacks a vector of the present model into the index; return how many there were.
+
+        Goes on where it was interrupted, and may run while chat goes on. A change of model drops each collection once before,
+        since vectors of two models must never meet.
+
+        Raises:
+            ModelUnavailable: the embedder failed; call again to go on.
+            IndexUnavailable: the index failed; the same.
+        """
+        await self._change_model()
+        after, done = 0, 0
+        while True:
+            async with self._database.reading() as session:
+                chunk = await documents.page(session, after=after, limit=_CHUNK)
+            if not chunk:
+                return done
+            after = chunk[-1].seq
+            lacking = [document for document in chunk if document.model != self.model]
+            await self._store(lacking)
+            done += len(lacking)
+            log.info("reindexed", documents=done)
+
+    async def rebuild(self, collection: str) -> int:
+        """Drop one collection, broken or drifted, and build it from SQL; return the number of its documents."""
+        async with self._database.reading() as session:
+            found = await documents.of_collection(session, collection)
+        await self._database.write(lambda connection: documents.mark(connection, found, None))
+        await self._vectors.drop(collection)
+        await self._store(found)
+        return len(found)
+
+    async def drift(self) -> list[Drift]:
+        """Return the collections in which index and SQL differ, in alphabetical order; an empty list means none."""
+        async with self._database.reading() as session:
+            names = await documents.collections(session)
+        found = [await self._drift_of(name) for name in names]
+        return [drift for drift in found if drift.missing or drift.extra or drift.stale or drift.broken]
+
+    async def repair(self, payloads: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Measure the drift and mend it: the handler behind the nightly `drift` job, whose payloads say nothing."""
+        found = await self.drift()
+        log.info("drift_checked", jobs=len(payloads), collections=len(found))
+        for drift in found:
+            log.warning(
+                "drift_found",
+                collection=drift.collection,
+                missing=len(drift.missing),
+                extra=len(drift.extra),
+                stale=len(drift.stale),
+                broken=drift.broken,
+            )
+            if drift.broken:
+                await self.rebuild(drift.collection)
+                continue
+            await self._delete(drift.collection, drift.extra)
+            async with self._database.reading() as session:
+                lacking = await documents.of_jobs(session, [{"documents": [*drift.missing, *drift.stale]}])
+            await self._store(lacking)
+
+    async def _drift_of(self, collection: str) -> Drift:
+        async with self._database.reading() as session:
+            wanted = {document.id: document for document in await documents.of_collection(session, collection)}
+        try:
+            stored = await self._vectors.ids(collection)
+        except IndexUnavailable:
+            return Drift(collection=collection, broken=True)
+        async with self._database.reading() as session:
+            gone = stored - await documents.living(session, sorted(stored - wanted.keys())) - wanted.keys()
+        return Drift(
+            collection=collection,
+            missing=tuple(identity for identity in wanted if identity not in stored),
+            extra=tuple(sorted(gone)),
+            stale=tuple(
+                identity for identity, document in wanted.items() if identity in stored and document.model != self.model
+            ),
+        )
+
+    async def _change_model(self) -> None:
+        async with self._database.reading() as session:
+            stored = await documents.embedder(session)
+            names = await documents.collections(session)
+        if stored is not None and stored != self.model:
+            for name in names:
+                await self._vectors.drop(name)
+        await self._database.write(lambda connection: documents.store_embedder(connection, self.model))
+
+    async def _store(self, wanted: Sequence[Indexable]) -> None:
+        """Embed documents, store their vectors by collection, and mark them."""
+        for chunk in _chunks(wanted, _EMBED):
+            vectors = await self._embed(chunk)
+            rows: dict[str, list[int]] = {}
+            for row, document in enumerate(chunk):
+                rows.setdefault(document.collection, []).append(row)
+            for collection, of_collection in rows.items():
+                for part in _chunks(of_collection, _UPSERT):
+                    await self._vectors.upsert(collection, [chunk[row].id for row in part], vectors[part])
+            await self._mark(chunk)
+
+    async def _embed(self, chunk: Sequence[Indexable]) -> Vectors:
+        """Return a vector a document; equal texts are embedded once."""
+        texts = list(dict.fromkeys(document.text for document in chunk))
+        place = {text: number for number, text in enumerate(texts)}
+        vectors = await self._embedder.embed(texts)
+        rows: NDArray[np.intp] = np.array([place[document.text] for document in chunk], dtype=np.intp)
+        return vectors[rows]
+
+    async def _mark(self, stored: Sequence[Indexable]) -> None:
+        """Mark what was stored; what was erased from SQL meanwhile leaves the index again at once."""
+        alive = await self._database.write(lambda connection: documents.mark(connection, stored, self.model))
+        late: dict[str, list[str]] = {}
+        for document in stored:
+            if document.id not in alive:
+                late.setdefault(document.collection, []).append(document.id)
+        for collection, ids in late.items():
+            await self._delete(collection, ids)
+
+    async def _delete(self, collection: str, ids: Sequence[str]) -> None:
+        for part in _chunks(ids, _UPSERT):
+            await self._vectors.delete(collection, part)
+
+
+def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (values[start : start + size] for start in range(0, len(values), size))

@@ -1,0 +1,85 @@
+"""What is done to a folder of the index on disk while no client has it open: settings, and cleaning that leaves no bytes.
+
+Chroma leaves vectors, directories and rows behind when it deletes; SQLite keeps freed pages until VACUUM.
+"""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import structlog
+
+_DATABASE = "chroma.sqlite3"
+_PERSISTED = "index_metadata.pickle"
+_INDEXES = (  # each write and each first touch looks these up; Chroma itself scans all vectors of the folder
+    "CREATE INDEX IF NOT EXISTS ricordo_queue_topic ON embeddings_queue (topic, seq_id)",
+    "CREATE INDEX IF NOT EXISTS ricordo_segments_collection ON segments (collection)",
+)
+_LEFT_BEHIND = (
+    "DELETE FROM embedding_metadata_array WHERE id NOT IN (SELECT id FROM embeddings)",
+    "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
+    "DELETE FROM embeddings_queue AS q WHERE NOT EXISTS (SELECT 1 FROM collections AS c WHERE instr(q.topic, c.id) > 0)",
+    "INSERT INTO embedding_fulltext_search (embedding_fulltext_search) VALUES ('optimize')",
+)
+log = structlog.get_logger(__name__)
+
+
+def exists(folder: Path) -> bool:
+    """Return whether Chroma ever worked in this folder."""
+    return (folder / _DATABASE).is_file()
+
+
+def tune(folder: Path) -> None:
+    """Set the write-ahead log and the indexes, both kept in the file; without the indexes the folder is merely slower.
+
+    Raises:
+        sqlite3.DatabaseError: the file is no database (any more), or it cannot be written.
+    """
+    with _database(folder) as connection:
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        connection.execute("SELECT count(*) FROM collections").fetchall()
+        try:
+            for statement in _INDEXES:
+                connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            log.warning("index_tuning_failed", folder=folder.name, error=str(error))
+
+
+def names(folder: Path) -> list[str]:
+    """Return the collections Chroma has in this folder."""
+    if not exists(folder):
+        return []
+    with _database(folder) as connection:
+        return [row[0] for row in connection.execute("SELECT name FROM collections")]
+
+
+def sweep(folder: Path) -> None:
+    """Remove every byte of what was deleted: rows, pages, the log, and directories of collections that are gone or unpersisted.
+
+    Unpersisted directories hold nothing: Chroma builds small collections from its database.
+
+    Raises:
+        sqlite3.DatabaseError, OSError: the folder cannot be read or written.
+    """
+    with _database(folder) as connection:
+        for statement in _LEFT_BEHIND:
+            connection.execute(statement)
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        segments = {row[0] for row in connection.execute("SELECT id FROM segments")}
+    for directory in folder.iterdir():
+        if directory.is_dir() and (directory.name not in segments or not (directory / _PERSISTED).exists()):
+            shutil.rmtree(directory)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder that is no database any more; it is built anew from SQL."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _database(folder: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(folder / _DATABASE, timeout=10, isolation_level=None)) as connection:
+        yield connection

@@ -1,0 +1,267 @@
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from builders_jobs import a_worker, add_turn, enqueue, erase, open_database, states
+from fakes.file_vectors import FileVectors
+from fakes.hash_embedder import HashEmbedder
+from sqlalchemy import Connection, select, update
+
+from memory.errors import IndexUnavailable, ModelMismatch, ModelUnavailable
+from memory.index import Drift, Indexer
+from memory.ports import Vectors
+from memory.store.database import Database
+from memory.store.tables import DocumentRow, table_of
+
+DOCUMENT = table_of(DocumentRow)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    database = await open_database(tmp_path)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def vectors() -> AsyncIterator[FileVectors]:
+    vectors = FileVectors()
+    yield vectors
+    await vectors.close()
+
+
+def an_indexer(database: Database, vectors: FileVectors, embedder: HashEmbedder | None = None) -> Indexer:
+    return Indexer(database, vectors=vectors, embedder=embedder or HashEmbedder())
+
+
+async def turns(database: Database, numbers: Sequence[int], *, reply: bool = False) -> list[str]:
+    def add(connection: Connection) -> list[str]:
+        return [identity for number in numbers for identity in add_turn(connection, number, reply=reply)]
+
+    return await database.write(add)
+
+
+async def marks(database: Database) -> list[str | None]:
+    return await database.write(lambda c: list(c.scalars(select(DOCUMENT.c.indexed_model).order_by(DOCUMENT.c.seq))))
+
+
+async def change(database: Database, identity: str, **values: object) -> None:
+    await database.write(lambda c: c.execute(update(DOCUMENT).where(DOCUMENT.c.id == identity).values(**values)).rowcount)
+
+
+async def test_a_turn_is_indexed_by_author_and_whole(database: Database, vectors: FileVectors) -> None:
+    a, b, whole, reply = await turns(database, [1], reply=True)
+    worker = a_worker(database)
+    worker.register("index", an_indexer(database, vectors).index)
+    assert await worker.run_due() == 1
+    assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s1": {whole, reply}}
+    assert await marks(database) == ["hash/1 (8)"] * 4
+    [(found, cosine)] = await vectors.search("viewer-a", await HashEmbedder().embed_query("words of t1-m0"), 1)
+    assert (found, round(cosine, 5)) == (a, 1.0)
+
+
+async def test_a_reply_and_named_documents_are_indexed_on_their_own(database: Database, vectors: FileVectors) -> None:
+    a, _, _, reply = await turns(database, [1], reply=True)
+    indexer = an_indexer(database, vectors)
+    await indexer.index([{"reply": "t1-r"}])
+    assert vectors.everything() == {"stream-s1": {reply}}
+    await indexer.index([{"documents": [a, "gone"]}])
+    assert vectors.everything() == {"stream-s1": {reply}, "viewer-a": {a}}
+
+
+async def test_a_group_of_turns_is_embedded_together_and_stored_by_collection(database: Database, vectors: FileVectors) -> None:
+    await turns(database, range(25))
+    embedder = HashEmbedder()
+    await an_indexer(database, vectors, embedder).index([{"turn": f"t{n}"} for n in range(25)])
+    assert [len(texts) for texts in embedder.asked] == [75]
+    assert vectors.upserts == [(name, size) for name in ("viewer-a", "viewer-b", "stream-s1") for size in (10, 10, 5)]
+
+
+async def test_equal_texts_are_embedded_once(database: Database, vectors: FileVectors) -> None:
+    a, b, _ = await turns(database, [1])
+    for identity in (a, b):
+        await change(database, identity, text="lol")
+    embedder = HashEmbedder()
+    await an_indexer(database, vectors, embedder).index([{"turn": "t1"}])
+    assert embedder.asked == [["lol", "whole of t1"]]
+    assert vectors.everything()["viewer-b"] == {b}
+
+
+async def test_a_job_that_comes_again_embeds_nothing(database: Database, vectors: FileVectors) -> None:
+    await turns(database, [1])
+    embedder = HashEmbedder()
+    indexer = an_indexer(database, vectors, embedder)
+    await indexer.index([{"turn": "t1"}])
+    await indexer.index([{"turn": "t1"}, {"turn": "unknown"}])
+    assert len(embedder.asked) == 1
+
+
+async def test_what_was_erased_before_the_job_ran_is_not_indexed(database: Database, vectors: FileVectors) -> None:
+    a, b, whole = await turns(database, [1])
+    await database.write(lambda connection: erase(connection, [a]))
+    await change(database, b, superseded=True)
+    await an_indexer(database, vectors).index([{"turn": "t1"}])
+    assert vectors.everything() == {"stream-s1": {whole}}
+
+
+async def test_what_is_erased_while_it_is_embedded_leaves_the_index_at_once(database: Database, vectors: FileVectors) -> None:
+    a, b, whole = await turns(database, [1])
+
+    class Erasing(HashEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            await database.write(lambda connection: erase(connection, [a]))
+            return await super().embed(texts)
+
+    await an_indexer(database, vectors, Erasing()).index([{"turn": "t1"}])
+    assert vectors.everything() == {"viewer-b": {b}, "stream-s1": {whole}}
+
+
+async def test_what_is_corrected_while_it_is_embedded_stays_to_be_indexed(database: Database, vectors: FileVectors) -> None:
+    a, *_ = await turns(database, [1])
+
+    class Correcting(HashEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            await change(database, a, text="corrected")
+            return await super().embed(texts)
+
+    await an_indexer(database, vectors, Correcting()).index([{"turn": "t1"}])
+    assert await marks(database) == [None, "hash/1 (8)", "hash/1 (8)"]
+
+
+async def test_a_failure_marks_nothing_and_the_next_attempt_completes(database: Database, vectors: FileVectors) -> None:
+    await turns(database, [1])
+    embedder = HashEmbedder()
+    indexer = an_indexer(database, vectors, embedder)
+    embedder.faults.append(ModelUnavailable("no model; install it"))
+    with pytest.raises(ModelUnavailable):
+        await indexer.index([{"turn": "t1"}])
+    vectors.faults.append(IndexUnavailable("down"))
+    with pytest.raises(IndexUnavailable):
+        await indexer.index([{"turn": "t1"}])
+    assert await marks(database) == [None, None, None]
+    await indexer.index([{"turn": "t1"}])
+    assert None not in await marks(database)
+
+
+async def test_nothing_of_the_store_is_held_while_the_model_is_awaited(database: Database, vectors: FileVectors) -> None:
+    await turns(database, [1])
+
+    class Watching(HashEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            assert database._readers.pool.checkedout() == 0  # type: ignore[attr-defined]  # the queue pool has it
+            await asyncio.wait_for(enqueue(database, [1], "other"), 5)
+            return await super().embed(texts)
+
+    await an_indexer(database, vectors, Watching()).index([{"turn": "t1"}])
+    assert (await states(database))["other:1"] == "ready"
+
+
+async def test_purge_removes_what_is_gone_and_drops_what_is_empty(database: Database, vectors: FileVectors) -> None:
+    a, b, whole, a2, b2, whole2 = await turns(database, [1, 2])
+    indexer = an_indexer(database, vectors)
+    await indexer.index([{"turn": "t1"}, {"turn": "t2"}])
+    await database.write(lambda connection: erase(connection, [a, a2, b, whole]))
+    await indexer.purge(
+        [
+            {"documents": {"viewer-a": [a, a2], "viewer-b": [b, b2]}},
+            {"documents": {"stream-s1": [whole]}, "collections": ["lore"]},
+        ]
+    )
+    assert vectors.everything() == {"viewer-b": {b2}, "stream-s1": {whole2}}
+    assert vectors.dropped == ["viewer-a", "lore"]
+
+
+async def test_purge_leaves_what_lives(database: Database, vectors: FileVectors) -> None:
+    a, b, whole = await turns(database, [1])
+    indexer = an_indexer(database, vectors)
+    await indexer.index([{"turn": "t1"}])
+    await indexer.purge([{"documents": {"viewer-a": [a]}, "collections": ["stream-s1", "viewer-b"]}])
+    assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s1": {whole}}
+
+
+async def test_another_model_is_refused_with_the_way_out(database: Database, vectors: FileVectors) -> None:
+    await an_indexer(database, vectors).check_model()
+    await an_indexer(database, vectors).check_model()
+    with pytest.raises(ModelMismatch, match=r"hash/1 \(8\).*hash/2 \(16\).*ricordo reindex"):
+        await an_indexer(database, vectors, HashEmbedder("hash/2", 16)).check_model()
+
+
+async def test_reindexing_rebuilds_everything_with_the_new_model(database: Database, vectors: FileVectors) -> None:
+    await turns(database, [1, 2])
+    old = an_indexer(database, vectors)
+    await old.check_model()
+    await old.index([{"turn": "t1"}, {"turn": "t2"}])
+    before = vectors.everything()
+    new = an_indexer(database, vectors, HashEmbedder("hash/2", 16))
+    assert await new.reindex() == 6
+    assert await new.reindex() == 0
+    await new.check_model()
+    assert vectors.everything() == before
+    assert sorted(vectors.dropped) == ["stream-s1", "viewer-a", "viewer-b"]
+    assert set(await marks(database)) == {"hash/2 (16)"}
+
+
+async def test_reindexing_goes_on_where_it_was_interrupted(
+    database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.index._CHUNK", 4)
+    await turns(database, range(4))
+    embedder = HashEmbedder()
+    indexer = an_indexer(database, vectors, embedder)
+    vectors.moment = lambda _: vectors.faults.append(IndexUnavailable("down")) if len(vectors.upserts) == 5 else None
+    with pytest.raises(IndexUnavailable):
+        await indexer.reindex()
+    vectors.moment, vectors.faults = lambda _: None, []
+    done = 12 - (await marks(database)).count(None)
+    assert 0 < done < 12
+    assert await indexer.reindex() == 12 - done
+    assert await indexer.drift() == []
+
+
+async def test_reindexing_takes_in_what_is_written_meanwhile(
+    database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.index._CHUNK", 3)
+    await turns(database, [1, 2])
+
+    class Busy(HashEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            if len(self.asked) == 0:
+                await turns(database, [3])
+            return await super().embed(texts)
+
+    indexer = an_indexer(database, vectors, Busy())
+    assert await indexer.reindex() == 9
+    assert await indexer.drift() == []
+
+
+async def test_drift_names_what_is_missing_extra_stale_and_broken(database: Database, vectors: FileVectors) -> None:
+    a, _b, whole = await turns(database, [1])
+    indexer = an_indexer(database, vectors)
+    await indexer.index([{"turn": "t1"}])
+    assert await indexer.drift() == []
+    await vectors.delete("viewer-a", [a])
+    await vectors.upsert("stream-s1", ["ghost"], await HashEmbedder().embed(["boo"]))
+    await change(database, whole, indexed_model=None)
+    vectors.broken.add("viewer-b")
+    assert await indexer.drift() == [
+        Drift(collection="stream-s1", extra=("ghost",), stale=(whole,)),
+        Drift(collection="viewer-a", missing=(a,)),
+        Drift(collection="viewer-b", broken=True),
+    ]
+
+
+async def test_the_nightly_job_mends_the_drift(database: Database, vectors: FileVectors) -> None:
+    a, b, whole = await turns(database, [1])
+    indexer = an_indexer(database, vectors)
+    worker = a_worker(database)
+    worker.register("drift", indexer.repair)
+    await indexer.index([{"turn": "t1"}])
+    await vectors.delete("viewer-a", [a])
+    await vectors.upsert("stream-s1", ["ghost"], await HashEmbedder().embed(["boo"]))
+    vectors.broken.add("viewer-b")
+    await enqueue(database, [1], "drift")
+    assert await worker.run_due() == 1
+    assert await indexer.drift() == []
+    assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s1": {whole}}
