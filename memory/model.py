@@ -160,7 +160,7 @@ class Document:
 
     id: str
     collection: str
-    kind: Literal["message", "turn", "reply", "fact", "claim", "lore", "state"]  # `state`: a record, shown but never indexed
+    kind: Literal["message", "turn", "reply", "fact", "claim", "lore"]
     text: str
     at: datetime  # when it was said
     provenance: tuple[str, ...]

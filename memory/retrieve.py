@@ -4,30 +4,34 @@ import asyncio
 from collections.abc import Mapping
 
 from memory.channels.scoped import Asking
-from memory.model import Plan, Ranking, SourceKind, SourceRequest
-from memory.sources import Source
+from memory.model import Plan, SourceKind, SourceRequest
+from memory.sources import Found, Source
 
 
 class Retrieval:
-    """The rankings of one plan as they come in."""
+    """What the sources of one plan answer, as it comes in."""
 
     def __init__(self, plan: Plan, sources: Mapping[SourceKind, Source], asking: Asking) -> None:
         self._requests = tuple(dict.fromkeys(plan.requests))
         self._sources = sources
         self._asking = asking
-        self._arrived: dict[SourceRequest, list[Ranking]] = {}
+        self._arrived: dict[SourceRequest, Found] = {}
 
     @property
-    def rankings(self) -> list[Ranking]:
+    def found(self) -> Found:
         """What has arrived so far, in the order of the plan."""
-        return [ranking for request in self._requests for ranking in self._arrived.get(request, ())]
+        arrived = [self._arrived[request] for request in self._requests if request in self._arrived]
+        return Found(
+            rankings=tuple(ranking for found in arrived for ranking in found.rankings),
+            records=tuple(record for found in arrived for record in found.records),
+        )
 
-    async def ask_all(self) -> list[Ranking]:
+    async def ask_all(self) -> Found:
         """Ask every source in parallel and return what they found; one that is late or fails gives nothing and is noted."""
         async with asyncio.TaskGroup() as group:
             for request in self._requests:
                 group.create_task(self._ask(request))
-        return self.rankings
+        return self.found
 
     def left_out(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names of the sources that were late, wholly or in a channel, and of those that failed."""
@@ -46,5 +50,5 @@ class Retrieval:
             request.name,
             source.ask(request, self._asking),
             within=self._asking.recipe.deadlines.source_seconds,
-            otherwise=[],
+            otherwise=Found(),
         )

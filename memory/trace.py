@@ -5,7 +5,7 @@ What was left behind has an owner (`Abandoned`), which counts it and cancels it 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -148,4 +148,4 @@ def _said(failure: BaseException) -> str:
 
 
 def _size(value: object) -> int:
-    return len(value) if isinstance(value, list | tuple | set | dict) else 0
+    return len(value) if isinstance(value, Sized) and not isinstance(value, str) else 0

@@ -15,6 +15,7 @@ from memory.recipes import Recipe
 from memory.trace import Trace
 
 CHANNEL_SHARE = 0.8  # of a source's deadline: the rest is for turning ids into documents
+PRIOR = "recency"  # says nothing about the question, so it brings no document of its own
 _DEPTH_STEP = 16
 
 log = structlog.get_logger(__name__)
@@ -41,7 +42,7 @@ class ScopedSearch:
     async def rank(
         self, request: SourceRequest, asking: Asking, *, collection: str, limit: int, belongs: Callable[[Document], bool]
     ) -> list[Ranking]:
-        """Return one ranking a channel, of up to `limit` living documents each.
+        """Return one ranking a channel: the best `limit` living documents of each, with what the other channels gave them.
 
         `belongs` says whose documents may come back. The collection is the scope already, so a document that does not belong is
         a fault of the index: it is dropped and reported, never shown.
@@ -52,11 +53,11 @@ class ScopedSearch:
         found = await self._ask_channels(request, asking, collection, depth)
         documents = await self._reader.documents(list({id_ for hits in found.values() for id_, _ in hits}))
         kept = {document.id: document for document in documents.values() if _fits(document, request, asking, belongs)}
-        rankings = []
-        for name, hits in found.items():
-            living = [(kept[id_], score) for id_, score in hits if id_ in kept]
-            rankings.append(_ranking(request, name, living[:limit]))
-        return rankings
+        alive = {name: [hit for hit in hits if hit[0] in kept] for name, hits in found.items()}
+        best = {id_ for name, hits in alive.items() if name != PRIOR for id_, _ in hits[:limit]}
+        return [
+            _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
+        ]
 
     async def _ask_channels(self, request: SourceRequest, asking: Asking, collection: str, depth: int) -> Mapping[str, Hits]:
         within = asking.recipe.deadlines.source_seconds * CHANNEL_SHARE

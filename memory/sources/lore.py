@@ -4,6 +4,7 @@ from memory.caches import Cache
 from memory.channels.scoped import Asking, ScopedSearch
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
+from memory.sources import Found
 from memory.store.collections import LORE
 
 MOST_ENTRIES = 5000
@@ -17,17 +18,18 @@ class LoreSource:
         self._search = search
         self._entries = entries
 
-    async def ask(self, request: SourceRequest, asking: Asking) -> list[Ranking]:
+    async def ask(self, request: SourceRequest, asking: Asking) -> Found:
         """Return the entries named outright (channel `exact`), or else what a search finds."""
         if request.lore_ids:
-            return [await self._named(request)]
-        return await self._search.rank(
+            return Found(rankings=(await self._named(request),))
+        rankings = await self._search.rank(
             request,
             asking,
             collection=LORE,
             limit=asking.recipe.limits.lore_hits,
             belongs=lambda document: document.kind == "lore",
         )
+        return Found(rankings=tuple(rankings))
 
     async def _named(self, request: SourceRequest) -> Ranking:
         canon = await self._entries.get("", lambda: self._reader.newest(LORE, MOST_ENTRIES), tags=(LORE,))

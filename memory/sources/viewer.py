@@ -4,6 +4,7 @@ from memory.caches import Cache
 from memory.channels.scoped import Asking, ScopedSearch, true_at
 from memory.model import Candidate, Document, Ranking, SourceKind, SourceRequest
 from memory.ports import MemoryReader
+from memory.sources import Found
 from memory.store.collections import collection_name
 
 PROFILE_FACTS = 24  # newest facts looked at; the block's budget decides how many are shown
@@ -17,20 +18,21 @@ class ViewerSource:
         self._search = search
         self._profiles = profiles
 
-    async def ask(self, request: SourceRequest, asking: Asking) -> list[Ranking]:
+    async def ask(self, request: SourceRequest, asking: Asking) -> Found:
         """Return the viewer's facts (channel `exact`) or what their own messages and facts say to the question."""
         if request.viewer_id is None:
             msg = f"a {request.kind} request names no viewer"
             raise ValueError(msg)
         if request.kind is SourceKind.PROFILE:
-            return [await self._profile(request, asking, request.viewer_id)]
-        return await self._search.rank(
+            return Found(rankings=(await self._profile(request, asking, request.viewer_id),))
+        rankings = await self._search.rank(
             request,
             asking,
             collection=collection_name("viewer", request.viewer_id),
             limit=asking.recipe.limits.viewer_hits,
             belongs=lambda document: document.subject == request.viewer_id,
         )
+        return Found(rankings=tuple(rankings))
 
     async def _profile(self, request: SourceRequest, asking: Asking, viewer_id: str) -> Ranking:
         key = (viewer_id, request.as_of.isoformat() if request.as_of else "")

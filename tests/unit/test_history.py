@@ -1,10 +1,9 @@
 import asyncio
 
-from builders_recall import BOT, NOON, a_line, a_message
+from builders_recall import a_line
 from fakes.memory_reader import InMemoryReader
 
-from memory.events import BotReply, Notice
-from memory.history import History, line_of, line_of_reply
+from memory.history import History
 from memory.model import HistoryLine
 
 
@@ -41,59 +40,66 @@ async def test_after_a_restart_the_lines_come_from_sql_once() -> None:
     assert reader.calls == ["history"]
 
 
-async def test_new_lines_push_the_oldest_out_and_known_ones_change_nothing() -> None:
-    history = a_history(InMemoryReader())
-    await ids(history)
-    history.add("s1", [a_line(str(number), "x") for number in (1, 2, 3, 4, 5, 5, 3)])
+async def test_added_lines_are_read_once_and_push_the_oldest_out() -> None:
+    reader = InMemoryReader()
+    history = a_history(reader)
+    assert await ids(history) == []
+    reader.lines["s1"] = [a_line(str(number), "x") for number in (1, 2, 3, 4, 5)]
+    await history.added()
     assert await ids(history) == ["2", "3", "4", "5"]
-    history.add("s1", [a_line("1", "again")])  # pushed out long ago, so new to the tail
-    assert await ids(history) == ["3", "4", "5", "1"]
+    assert reader.calls == ["history", "history"]
 
 
 async def test_the_batch_itself_is_not_its_own_past() -> None:
-    history = a_history(InMemoryReader())
-    await ids(history)
-    history.add("s1", [a_line("1", "x"), a_line("2", "y")])
-    assert await ids(history, without=frozenset({"2"})) == ["1"]
+    reader = InMemoryReader()
+    reader.lines["s1"] = [a_line("1", "x"), a_line("2", "y")]
+    assert await ids(a_history(reader), without=frozenset({"2"})) == ["1"]
 
 
 async def test_another_stream_is_read_from_sql_and_never_mixed_in() -> None:
     reader = InMemoryReader()
-    reader.lines["s0"] = [a_line("old", "x")]
+    reader.lines["s0"] = [a_line("old", "x"), a_line("asked", "y")]
     history = a_history(reader)
-    history.add("s0", [a_line("stray", "x")])
-    assert await ids(history, stream_id="s0") == ["old"]
+    assert await ids(history, 1, stream_id="s0", without=frozenset({"asked"})) == ["old"]
     assert await ids(history) == []
+    assert history.known("s0", 10).lines == ()
 
 
-async def test_the_same_stream_begun_again_keeps_its_lines() -> None:
-    history = a_history(InMemoryReader())
-    await ids(history)
-    history.add("s1", [a_line("1", "x")])
+async def test_the_same_stream_begun_again_is_not_read_again_another_one_is() -> None:
+    reader = InMemoryReader()
+    reader.lines["s1"] = [a_line("1", "x")]
+    history = a_history(reader)
+    assert await ids(history) == ["1"]
     history.begin("s1")
     assert await ids(history) == ["1"]
+    assert reader.calls == ["history"]
     history.begin("s2")
-    assert await ids(history, stream_id="s2") == []
+    assert history.known("s2", 10).lines == ()
 
 
-async def test_after_a_doubt_only_what_sql_still_holds_is_shown() -> None:
+async def test_what_was_removed_is_gone_at_once_before_sql_is_read_again() -> None:
     reader = InMemoryReader()
+    reader.lines["s1"] = [a_line("1", "secret"), a_line("2", "fine")]
     history = a_history(reader)
-    history.add("s1", [a_line("1", "secret"), a_line("2", "fine")])
+    await ids(history)
     reader.lines["s1"] = [a_line("2", "fine")]
-    history.doubt()
+    history.removed()
+    assert history.known("s1", 10).lines == ()
     assert await ids(history) == ["2"]
 
 
-async def test_a_line_observed_while_sql_is_read_is_not_lost_or_doubled() -> None:
+async def test_while_added_lines_are_read_the_known_ones_stand() -> None:
     reader = SlowReader()
-    reader.lines["s1"] = [a_line("1", "x"), a_line("2", "y")]
-    history = a_history(reader)
-    looking = asyncio.create_task(ids(history))
-    await asyncio.sleep(0)
-    history.add("s1", [a_line("2", "y"), a_line("3", "z")])
     reader.gate.set()
-    assert await looking == ["1", "2", "3"]
+    reader.lines["s1"] = [a_line("1", "x")]
+    history = a_history(reader)
+    await ids(history)
+    reader.gate.clear()
+    reading = asyncio.create_task(history.added())
+    await asyncio.sleep(0)
+    assert [line.id for line in history.known("s1", 10).lines] == ["1"]
+    reader.gate.set()
+    await reading
 
 
 async def test_a_line_removed_while_sql_is_read_does_not_come_back() -> None:
@@ -103,16 +109,12 @@ async def test_a_line_removed_while_sql_is_read_does_not_come_back() -> None:
     looking = asyncio.create_task(ids(history))
     await asyncio.sleep(0)
     reader.lines["s1"] = [a_line("2", "y")]
-    history.doubt()
+    history.removed()
     reader.gate.set()
     assert await looking == ["2"]
 
 
-def test_lines_keep_who_said_what_to_whom() -> None:
-    assert line_of(a_message("1", "ciao")).kind == "message"
-    notice = line_of(Notice(id="n", at=NOON, kind="raid", user=None))
-    assert (notice.kind, notice.text, notice.author) == ("notice", "", None)
-    reply = line_of_reply(BotReply(id="r", at=NOON, text="ecco", in_reply_to=("1", "2")), BOT)
-    assert reply is not None
-    assert (reply.kind, reply.reply_to, reply.author and reply.author.id) == ("reply", "2", BOT.id)
-    assert line_of_reply(BotReply(at=NOON, text="ecco"), BOT) is None
+async def test_before_a_stream_began_nothing_is_read() -> None:
+    reader = InMemoryReader()
+    await History(reader, bound=4).added()
+    assert reader.calls == []

@@ -13,9 +13,10 @@ from memory.channels.lexical import Lexical
 from memory.channels.recency import Recency
 from memory.channels.scoped import Asking, ScopedSearch
 from memory.errors import IndexUnavailable
-from memory.model import Document, Ranking, SourceKind, SourceRequest, StateRecord
+from memory.model import Document, SourceKind, SourceRequest, StateRecord
 from memory.ports import Vectors
-from memory.recipes import FULL, Caches, Limits, Recipe
+from memory.recipes import FULL, Caches, Recipe
+from memory.sources import Found
 from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
@@ -59,15 +60,15 @@ def asking(*, recipe: Recipe = FULL, shown: frozenset[str] = frozenset()) -> Ask
     return Asking(recipe=recipe, at=NOON, trace=Trace(a_clock(), total_seconds=5), shown=shown)
 
 
-def found(rankings: list[Ranking]) -> dict[str, list[str]]:
-    return {ranking.channel: [candidate.document.id for candidate in ranking.candidates] for ranking in rankings}
+def found(answer: Found) -> dict[str, list[str]]:
+    return {ranking.channel: [candidate.document.id for candidate in ranking.candidates] for ranking in answer.rankings}
 
 
 async def test_a_viewers_words_are_ranked_by_every_channel() -> None:
     bench = Bench(own_words("a", "il mio gatto"), own_words("b", "altro", after=5), dense=("b", "a"))
-    rankings = await bench.viewer.ask(RECALL, asking())
-    assert found(rankings) == {"dense": ["b", "a"], "lexical": ["a"], "recency": ["b", "a"]}
-    first = rankings[0].candidates[0]
+    answer = await bench.viewer.ask(RECALL, asking())
+    assert found(answer) == {"dense": ["b", "a"], "lexical": ["a"], "recency": ["b", "a"]}
+    first = answer.rankings[0].candidates[0]
     assert (first.channel, first.rank, first.score) == ("dense", 1, 0.9)
 
 
@@ -79,9 +80,18 @@ async def test_a_recipe_without_a_channel_does_not_ask_it() -> None:
     assert bench.embedder.queries == []
 
 
+async def test_a_document_among_the_best_of_one_channel_keeps_what_the_others_gave_it() -> None:
+    documents = [own_words(f"m{number}", "altro") for number in range(6)]
+    bench = Bench(*documents, own_words("last", "gatto"), dense=(*(document.id for document in documents), "last"))
+    answer = found(await bench.viewer.ask(RECALL, asking()))
+    assert answer["lexical"] == ["last"]
+    assert answer["dense"] == ["m0", "m1", "m2", "m3", "last"]
+    assert "m5" not in answer["recency"]  # only a prior speaks for it
+
+
 async def test_an_empty_question_searches_nothing() -> None:
     bench = Bench(own_words("a", "gatto"), dense=("a",))
-    assert await bench.viewer.ask(replace(RECALL, query=" \n"), asking()) == []
+    assert len(await bench.viewer.ask(replace(RECALL, query=" \n"), asking())) == 0
     assert bench.embedder.queries == []
 
 
@@ -106,8 +116,8 @@ async def test_another_viewers_document_in_the_index_is_dropped_and_reported() -
     stray = replace(own_words("x", "gatto di Bob", viewer_id="202"), collection="viewer-101")
     bench = Bench(own_words("a", "gatto"), stray, dense=("x", "a"))
     with capture_logs() as logs:
-        rankings = await bench.viewer.ask(RECALL, asking())
-    assert {id_ for ids in found(rankings).values() for id_ in ids} == {"a"}
+        answer = await bench.viewer.ask(RECALL, asking())
+    assert {id_ for ids in found(answer).values() for id_ in ids} == {"a"}
     assert [entry["document_id"] for entry in logs if entry["event"] == "foreign_document_dropped"] == ["x"]
     assert all("Bob" not in str(entry) for entry in logs)
 
@@ -210,7 +220,7 @@ async def test_lore_is_read_again_after_it_changed() -> None:
     assert found(await bench.lore.ask(named, asking())) == {"exact": []}
 
 
-async def test_state_gives_live_records_of_its_domains_up_to_the_limit() -> None:
+async def test_state_gives_the_live_records_of_its_domains_and_viewers() -> None:
     bench = Bench()
     bench.reader.records = [
         StateRecord(id="1", domain="request", text="gioca a Celeste", viewers=("101",), created_at=NOON),
@@ -219,11 +229,10 @@ async def test_state_gives_live_records_of_its_domains_up_to_the_limit() -> None
         StateRecord(id="4", domain="joke", text="il ponte"),
     ]
     request = SourceRequest(kind=SourceKind.STATE, why="asked", domains=("request", "note", "joke"))
-    rankings = await bench.state.ask(request, asking())
-    assert found(rankings) == {"exact": ["state:1", "state:3", "state:4"]}
-    assert [candidate.document.subject for candidate in rankings[0].candidates] == ["101", None, None]
-    capped = replace(FULL, limits=Limits(state_hits=1))
-    assert found(await bench.state.ask(request, asking(recipe=capped))) == {"exact": ["state:1"]}
+    answer = await bench.state.ask(request, asking())
+    assert [record.id for record in answer.records] == ["1", "3", "4"]
+    mine = replace(request, viewer_ids=("202",))
+    assert [record.id for record in (await bench.state.ask(mine, asking())).records] == ["3"]
 
 
 @pytest.mark.parametrize("kind", [SourceKind.RECALL, SourceKind.PROFILE])
