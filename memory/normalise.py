@@ -11,7 +11,7 @@ LONGEST_TEXT = 2000  # code points that are looked at: a chat line has 500, an i
 LONGEST_WORD = 40
 _WORD = re.compile(r"\w+")
 _DROPPED = {"Mn", "Me", "Cf", "Co", "Cs"}  # marks, format characters (zero width, bidi, tags), private, surrogates
-_ASCII_CONTROLS = dict.fromkeys((*range(32), 127), " ")
+_ASCII_CONTROLS = {code: " " for code in (*range(32), 127)}
 
 
 def fold(text: str) -> str:
