@@ -93,7 +93,7 @@ def streams_for(
     """Return the streams that the question points to, most likely first; none where it points to no episode."""
     earlier = sorted((other for other in past if other.id != stream.id), key=lambda other: (other.started_at, other.id), reverse=True)
     chosen = [*_by_cue(reading, stream, earlier, now=now, rules=rules)]
-    if not chosen and (reading.happened or reading.bot_said):
+    if not chosen and (reading.happened or reading.bot_said or reading.said):
         chosen = [StreamChoice(stream_id=stream.id, why="asks about something that happened")]
         chosen += [StreamChoice(stream_id=s.id, why="it may have happened in an earlier stream") for s in earlier[:RECENT_STREAMS]]
     return tuple({choice.stream_id: choice for choice in reversed(chosen)}.values())[::-1]
