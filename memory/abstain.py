@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from memory.fuse import PRIORS
-from memory.model import Evidence, LeftOut, Plan, SourceKind
+from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import words
 from memory.recipes import Gate, Recipe
 
-SHARED_PREFIX = 4  # letters in which a fact and the question must agree where nothing else found the fact
+SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 
 
 def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
@@ -17,13 +17,15 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
     above `lexical_floor`; and if its fused score reaches `fused_floor`. Then each source is cut where the scores fall by
     `gap` of the best one or more: one item where one stands out, none by itself. An open question ("what do you know about
     me?") is not cut by gaps. A profile is not searched, so of its facts only those stay that the same viewer's search found
-    too or that share a word with the question; all of them where the question is open or nothing was searched.
+    too or that share a word with the question; all of them where the question is open or the search gave nothing.
     """
     limits = recipe.gate
     strong = [item for item in evidence if _vouched(item, limits) and item.score >= limits.fused_floor]
     kept = strong if plan.explicit_recall else _before_gaps(strong, limits)
     if not plan.explicit_recall:
-        kept = [item for item in kept if item.request.kind is not SourceKind.PROFILE or _asked_for(item, kept, plan)]
+        answered = {item.request.name for item in evidence}
+        searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
+        kept = [item for item in kept if item.request.kind is not SourceKind.PROFILE or _asked_for(item, kept, searched)]
     held = {id(item) for item in kept}
     left = [item for item in evidence if id(item) not in held]
     return tuple(kept), tuple(_left_out(item) for item in left)
@@ -56,12 +58,17 @@ def _before_gaps(evidence: Sequence[Evidence], limits: Gate) -> list[Evidence]:
     return kept
 
 
-def _asked_for(item: Evidence, kept: Sequence[Evidence], plan: Plan) -> bool:
-    searched = [request for request in plan.requests if request.kind is SourceKind.RECALL and request.viewer_id == item.request.viewer_id]
-    if not searched:
+def _asked_for(item: Evidence, kept: Sequence[Evidence], searched: Sequence[SourceRequest]) -> bool:
+    own = [request for request in searched if request.viewer_id == item.request.viewer_id]
+    if not own:
         return True
-    found = {source for other in kept if other.request in searched for source in (*other.document.provenance, other.document.id)}
+    names = {request.name for request in own}
+    found = {source for hit in kept if hit.request.name in names for source in (*hit.document.provenance, hit.document.id)}
     if found.intersection((*item.document.provenance, item.document.id)):
         return True
-    asked = {word[:SHARED_PREFIX] for request in searched for word in words(request.query) if len(word) >= SHARED_PREFIX}
-    return any(word[:SHARED_PREFIX] in asked for word in words(item.document.text) if len(word) >= SHARED_PREFIX)
+    asked = {start for request in own for start in _starts(request.query)}
+    return not asked.isdisjoint(_starts(item.document.text))
+
+
+def _starts(text: str) -> set[str]:
+    return {word[:SHARED_START] for word in words(text) if len(word) >= LONG_WORD}

@@ -88,9 +88,7 @@ def _checked(ask: Ask, people: Mapping[str, str], scene: Scene) -> Ask:
     """Return the ask, marked where the history already answers it."""
     if not (ask.people or ask.streams) or not scene.recipe.coverage_check or ask.lore_ids:
         return ask
-    reason = covered(
-        ask.reading, people, scene.window, bot=scene.stream.bot, names=_called(people, scene), rules=scene.rules
-    )
+    reason = covered(ask.reading, people, scene.window, bot=scene.stream.bot, names=_called(people, scene), rules=scene.rules)
     if not reason:
         return ask
     return Ask(reading=ask.reading, why=ask.why, people=people, domains=ask.domains, covered=reason, as_of=ask.as_of)
@@ -109,7 +107,11 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
     clause = _asking_clause(reading)
     author = reading.message.user.id
     named = named_in(reading.text, scene.who, scene.rules)
-    named |= {v.id: "mentioned" for v in reading.message.mentions if v.id != scene.stream.bot.id and v.id not in named and v.id != author}
+    named |= {
+        v.id: "mentioned"
+        for v in reading.message.mentions
+        if v.id != scene.stream.bot.id and v.id not in named and v.id != author
+    }
     in_clause = named_in(clause, scene.who, scene.rules)
     first_here = reading.first and any(rule.person.first.found(spaced(clause)) for rule in scene.rules)
     if in_clause and not first_here:
@@ -152,13 +154,17 @@ def _somebody_before(reading: Reading, scene: Scene) -> dict[str, str]:
 def _unknown_name(reading: Reading, scene: Scene) -> dict[str, str]:
     """Return the author, where they ask about a name that is nobody's here ("how old is Rex"): somebody in their own life."""
     tokens = [token.strip("?!.,:;\"'") for token in reading.text.split()[1:]]
-    proper = [t for t in tokens if t[:1].isupper() and not t.isupper() and not any(fold(t) in rule.stop for rule in scene.rules)]
+    proper = [
+        t for t in tokens if t[:1].isupper() and not t.isupper() and not any(fold(t) in rule.stop for rule in scene.rules)
+    ]
     return {reading.message.user.id: f"asks about {proper[0]!r}, no viewer"} if proper and reading.about_one else {}
 
 
 def parent_of(reading: Reading, window: Window) -> HistoryLine | None:
     """Return the line that the message replies to, where it stands in the window."""
-    return next((line for line in window.lines if line.id == reading.message.reply_to), None) if reading.message.reply_to else None
+    return (
+        next((line for line in window.lines if line.id == reading.message.reply_to), None) if reading.message.reply_to else None
+    )
 
 
 def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
@@ -187,7 +193,9 @@ def _called(people: Mapping[str, str], scene: Scene) -> frozenset[str]:
 
 
 def _lore_named(reading: Reading, lore: Sequence[LoreEntry]) -> tuple[str, ...]:
-    return tuple(entry.id for entry in lore if any(spaced(alias).strip() and spaced(alias) in reading.plain for alias in entry.aliases))
+    return tuple(
+        entry.id for entry in lore if any(spaced(alias).strip() and spaced(alias) in reading.plain for alias in entry.aliases)
+    )
 
 
 def _wanted_lore(

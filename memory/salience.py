@@ -6,7 +6,9 @@ from datetime import datetime
 HALF_LIFE_DAYS = 30.0
 
 
-def salience(importance: float, *, at: datetime, now: datetime, repetitions: int = 1, half_life_days: float = HALF_LIFE_DAYS) -> float:
+def salience(
+    importance: float, *, at: datetime, now: datetime, repetitions: int = 1, half_life_days: float = HALF_LIFE_DAYS
+) -> float:
     """Return a weight in 0 to 1: `importance · 2^(−age / half_life) · (1 − 2^(−repetitions))`, scaled so that one mention counts half.
 
     Importance (0 to 1, clipped) and exponential recency are those of Park et al. 2023, "Generative Agents"; relevance, their
