@@ -1,13 +1,12 @@
 """One message turned into what it asks of the memory: whom, what, where and when, each with its reason. Pure."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from lore.entry import LoreEntry
 from memory.coverage import covered
-from memory.language import Reading
+from memory.language import CLAUSE, Reading
 from memory.model import Batch, HistoryLine, Stream, Window
 from memory.moments import StreamChoice, as_of, streams_for
 from memory.names import name_key, parts_of
@@ -16,9 +15,9 @@ from memory.recipes import Recipe
 from memory.rules import Rules
 from memory.targets import Around, named_in
 
-PUBLIC = frozenset({"channel", "joke", "request"})  # domains that say all there is: no search in anybody's messages beside them
+PUBLIC = frozenset({"joke", "request"})  # domains that say all there is: no search in the author's messages beside them
 OWNED = frozenset({"request", "note", "relation"})  # domains whose records belong to viewers
-_CLAUSE = re.compile(r"[,;:.!]\s+")
+NEAR_LINES = 6  # lines back in which a pronoun finds its person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +56,20 @@ class Ask:
 
 def ask_of(reading: Reading, scene: Scene) -> Ask:
     """Return what a message asks of the memory; where that is nothing, `why` says so."""
-    lore_ids = _lore_named(reading, scene.lore)
     if not reading.addressed:
         return Ask(reading=reading, why="is not said to the bot")
-    if not reading.question and not lore_ids:
+    lore_ids = _lore_named(reading, scene.lore)
+    if not reading.question and (told := _wanted_lore(reading, lore_ids, {}, scene.lore)):
+        return Ask(reading=reading, why="speaks to the bot about its world", lore_ids=told)
+    if not reading.question:
         return Ask(reading=reading, why="asks to keep something" if reading.remember else "speaks to the bot and asks nothing")
     people = _people(reading, scene)
-    domains = reading.domains if not any(person != reading.message.user.id for person in people) else _personal(reading.domains)
+    domains = reading.domains
+    if domains and set(people) <= {scene.stream.channel.id}:
+        people = {}  # a record of the channel: its streamer is named and not asked about
     persona = not people and _about_bot(reading, domains)
-    whom = {} if people.keys() <= {reading.message.user.id} and domains and PUBLIC.issuperset(domains) else people
+    settled = domains and PUBLIC.issuperset(domains) and people.keys() <= {reading.message.user.id}
+    whom = {} if settled else people
     streams = () if persona else _streams(reading, people, domains, scene)
     ask = Ask(
         reading=reading,
@@ -84,9 +88,7 @@ def _checked(ask: Ask, people: Mapping[str, str], scene: Scene) -> Ask:
     """Return the ask, marked where the history already answers it."""
     if not (ask.people or ask.streams) or not scene.recipe.coverage_check or ask.lore_ids:
         return ask
-    reason = covered(
-        ask.reading, people, scene.window, bot=scene.stream.bot, names=_called(people, scene), rules=scene.rules
-    )
+    reason = covered(ask.reading, people, scene.window, bot=scene.stream.bot, names=_called(people, scene), rules=scene.rules)
     if not reason:
         return ask
     return Ask(reading=ask.reading, why=ask.why, people=people, domains=ask.domains, covered=reason, as_of=ask.as_of)
@@ -105,7 +107,11 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
     clause = _asking_clause(reading)
     author = reading.message.user.id
     named = named_in(reading.text, scene.who, scene.rules)
-    named |= {v.id: "mentioned" for v in reading.message.mentions if v.id != scene.stream.bot.id and v.id not in named and v.id != author}
+    named |= {
+        v.id: "mentioned"
+        for v in reading.message.mentions
+        if v.id != scene.stream.bot.id and v.id not in named and v.id != author
+    }
     in_clause = named_in(clause, scene.who, scene.rules)
     first_here = reading.first and any(rule.person.first.found(spaced(clause)) for rule in scene.rules)
     if in_clause and not first_here:
@@ -115,12 +121,12 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
         return about_me | {p: why for p, why in named.items() if not _acts_on_author(p, reading, scene)}
     if named:
         return named
-    return _somebody_before(reading, scene) if reading.third else {}
+    return _somebody_before(reading, scene) if reading.third else _unknown_name(reading, scene)
 
 
 def _asking_clause(reading: Reading) -> str:
     """Return the last clause, where several viewers are not listed in it."""
-    clauses = [clause for clause in _CLAUSE.split(reading.text) if len(clause.split()) > 2]  # noqa: PLR2004 - shorter ones are exclamations
+    clauses = [clause for clause in CLAUSE.split(reading.text) if len(clause.split()) > 2]  # noqa: PLR2004 - shorter ones are exclamations
     return reading.text if len(clauses) < 2 or reading.text.count("@") > 1 else clauses[-1]  # noqa: PLR2004 - one clause is the whole text
 
 
@@ -138,16 +144,27 @@ def _somebody_before(reading: Reading, scene: Scene) -> dict[str, str]:
     parent = parent_of(reading, scene.window)
     if parent and parent.author and parent.author.id not in {author, scene.stream.bot.id}:
         return {parent.author.id: "is the one replied to"}
-    for line in reversed(scene.window.lines):
+    for line in reversed(scene.window.lines[-NEAR_LINES:]):
         named = [person for person in named_in(line.text, scene.who, scene.rules) if person != author]
         if named:
             return {named[-1]: "is the last person named before"}
-    return {}
+    return {author: "speaks of somebody in their own life"}
+
+
+def _unknown_name(reading: Reading, scene: Scene) -> dict[str, str]:
+    """Return the author, where they ask about a name that is nobody's here ("how old is Rex"): somebody in their own life."""
+    tokens = [token.strip("?!.,:;\"'") for token in reading.text.split()[1:]]
+    proper = [
+        t for t in tokens if t[:1].isupper() and not t.isupper() and not any(fold(t) in rule.stop for rule in scene.rules)
+    ]
+    return {reading.message.user.id: f"asks about {proper[0]!r}, no viewer"} if proper and reading.about_one else {}
 
 
 def parent_of(reading: Reading, window: Window) -> HistoryLine | None:
     """Return the line that the message replies to, where it stands in the window."""
-    return next((line for line in window.lines if line.id == reading.message.reply_to), None) if reading.message.reply_to else None
+    return (
+        next((line for line in window.lines if line.id == reading.message.reply_to), None) if reading.message.reply_to else None
+    )
 
 
 def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
@@ -155,14 +172,11 @@ def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
     return reading.persona or (reading.second and not domains and not told)
 
 
-def _personal(domains: Sequence[str]) -> tuple[str, ...]:
-    return tuple(domain for domain in domains if domain in OWNED)
-
-
 def _streams(reading: Reading, people: Mapping[str, str], domains: Sequence[str], scene: Scene) -> tuple[StreamChoice, ...]:
     """Return the streams asked about. Where the author asks about themselves, or for a record, only if the question points there."""
-    own = set(people) == {reading.message.user.id} and not reading.bot_said
-    if (own or domains or reading.recall) and not reading.cues:
+    own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said)
+    recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
+    if (own or recorded or reading.recall) and not reading.cues:
         return ()
     return streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
 
@@ -179,14 +193,17 @@ def _called(people: Mapping[str, str], scene: Scene) -> frozenset[str]:
 
 
 def _lore_named(reading: Reading, lore: Sequence[LoreEntry]) -> tuple[str, ...]:
-    return tuple(entry.id for entry in lore if any(spaced(alias).strip() and spaced(alias) in reading.plain for alias in entry.aliases))
+    return tuple(
+        entry.id for entry in lore if any(spaced(alias).strip() and spaced(alias) in reading.plain for alias in entry.aliases)
+    )
 
 
 def _wanted_lore(
     reading: Reading, ids: tuple[str, ...], people: Mapping[str, str], lore: Sequence[LoreEntry]
 ) -> tuple[str, ...]:
-    """Return the entries named. In a question about a viewer a common noun is no alias: only a proper name or several words are."""
-    if not people:
+    """Return the entries named. In a statement, and in a question about a viewer, a common noun is no
+    alias: only a proper name or several words are."""
+    if not people and reading.question:
         return ids
     telling = {
         entry.id

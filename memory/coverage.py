@@ -14,7 +14,13 @@ TELLING = 4  # letters from which a single word says enough
 
 
 def covered(
-    reading: Reading, people: Collection[str], window: Window, *, bot: BotIdentity, names: Collection[str], rules: Sequence[Rules]
+    reading: Reading,
+    people: Collection[str],
+    window: Window,
+    *,
+    bot: BotIdentity,
+    names: Collection[str],
+    rules: Sequence[Rules],
 ) -> str:
     """Return why the history answers the question, or an empty text.
 
@@ -23,11 +29,18 @@ def covered(
     """
     if reading.cues or reading.recall or reading.open_recall:
         return ""
-    lines = [line for line in window.lines if line.author and line.author.id != bot.id and same_key(line.text) != same_key(reading.text)]
+    lines = [
+        line
+        for line in window.lines
+        if line.author and line.author.id != bot.id and same_key(line.text) != same_key(reading.text)
+    ]
     others = {person for person in people if person != reading.message.user.id}
     recent = {line.author.id for line in lines[-JUST_NOW:] if line.author}
-    if others & recent and (reading.catch_up or reading.happened) and not reading.first:
+    just_now = reading.happened and not (reading.remote or reading.said)
+    if others & recent and (reading.catch_up or just_now) and not reading.first:
         return "asks what somebody has just said, and it stands in the history"
+    if lines and reading.catch_up and just_now and not reading.first:
+        return "asks what has just happened, and it stands in the history"
     subject = _subject(reading, lines, names, rules)
     if subject and not others:
         return f"{subject!r}, whom it is about, stands in the history"

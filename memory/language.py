@@ -9,6 +9,7 @@ from memory.normalise import LONGEST_TEXT, fold, spaced, stem, words
 from memory.phrases import Phrases
 from memory.rules import Rules
 
+CLAUSE = re.compile(r"[,;:.!]\s+")
 _EDGE = " \t,.:;!-–—@"  # what the bot's name leaves behind at the ends of a question
 
 
@@ -32,6 +33,9 @@ class Reading:
     follow_up: bool = False
     away: bool = False
     happened: bool = False  # asks about something that happened
+    remote: bool = False  # … and says that it is long past
+    said: bool = False  # asks who said or did it
+    about_one: bool = False  # asks about one person or animal: "how old is …"
     bot_said: bool = False
     cues: tuple[str, ...] = ()  # of here, last, past, first
     domains: tuple[str, ...] = ()
@@ -58,7 +62,7 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
         text=text,
         plain=plain,
         addressed=addressed,
-        question="?" in text or _any(rules, "question", plain) or _any(rules, "ask", plain) or _any(rules, "recall", plain),
+        question="?" in text or _asks(text, plain, rules),
         remember=_any(rules, "remember", plain),
         recall=_any(rules, "recall", plain),
         open_recall=_any(rules, "open_recall", plain),
@@ -69,11 +73,20 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
         catch_up=_any(rules, "catch_up", plain),
         follow_up=_any(rules, "follow_up", plain),
         away=away,
-        happened=any(table.event.found(plain) or table.said.found(plain) for table in episode),
+        happened=any(table.event.found(plain) for table in episode),
+        remote=any(table.remote.found(plain) for table in episode),
+        said=any(table.said.found(plain) for table in episode),
+        about_one=_any(rules, "about_one", plain),
         bot_said=any(table.bot_said.found(plain) for table in episode),
         cues=("here", *cues) if away and not cues else cues,
         domains=tuple(dict.fromkeys(domain for rule in rules for domain in rule.state.domains(plain))),
     )
+
+
+def _asks(text: str, plain: str, rules: Sequence[Rules]) -> bool:
+    """Return whether the text, or a clause of it, has the form of a question: chat leaves the question mark out."""
+    whole = any(_any(rules, name, plain) for name in ("question", "ask", "recall", "open_recall"))
+    return whole or any(_any(rules, "question", spaced(clause)) for clause in CLAUSE.split(text)[1:])
 
 
 def _bare(plain: str, rules: Sequence[Rules]) -> str:

@@ -78,7 +78,9 @@ def _month(reading: Reading, now: datetime, rule: Rules) -> datetime | None:
         if month is None or before not in rule.in_month:
             continue
         year = now.year if month < now.month else now.year - 1
-        return datetime(year, month, calendar.monthrange(year, month)[1], 23, 59, 59, tzinfo=UTC) if month != now.month else None
+        return (
+            datetime(year, month, calendar.monthrange(year, month)[1], 23, 59, 59, tzinfo=UTC) if month != now.month else None
+        )
     return None
 
 
@@ -91,11 +93,15 @@ def streams_for(
     reading: Reading, stream: Stream, past: Sequence[Stream], *, now: datetime, rules: Sequence[Rules]
 ) -> tuple[StreamChoice, ...]:
     """Return the streams that the question points to, most likely first; none where it points to no episode."""
-    earlier = sorted((other for other in past if other.id != stream.id), key=lambda other: (other.started_at, other.id), reverse=True)
+    earlier = sorted(
+        (other for other in past if other.id != stream.id), key=lambda other: (other.started_at, other.id), reverse=True
+    )
     chosen = [*_by_cue(reading, stream, earlier, now=now, rules=rules)]
-    if not chosen and (reading.happened or reading.bot_said):
+    if not chosen and (reading.happened or reading.bot_said or reading.said):
         chosen = [StreamChoice(stream_id=stream.id, why="asks about something that happened")]
-        chosen += [StreamChoice(stream_id=s.id, why="it may have happened in an earlier stream") for s in earlier[:RECENT_STREAMS]]
+        chosen += [
+            StreamChoice(stream_id=s.id, why="it may have happened in an earlier stream") for s in earlier[:RECENT_STREAMS]
+        ]
     return tuple({choice.stream_id: choice for choice in reversed(chosen)}.values())[::-1]
 
 

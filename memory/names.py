@@ -109,7 +109,9 @@ class NameIndex:
         if len(key) < SHORTEST_FUZZY:
             return ()
         floor = floor_for(len(key))
-        scored = process.extract(key, list(self._candidates(key)), scorer=OSA.normalized_similarity, score_cutoff=floor, limit=2)
+        scored = process.extract(
+            key, list(self._candidates(key)), scorer=OSA.normalized_similarity, score_cutoff=floor, limit=2
+        )
         if not scored or (len(scored) > 1 and scored[0][1] == scored[1][1]):
             return ()
         best, score, _ = scored[0]

@@ -112,7 +112,9 @@ def _targets(readings: Sequence[Reading], asks: Sequence[Ask], scene: Scene) -> 
         for person, why in ask.people.items():
             asked.setdefault(person, why)
     everybody = ranked(scene.batch, readings, _mentioned(readings, asked, scene))
-    first = [replace(target, reasons=(asked[target.viewer_id], *target.reasons)) for target in everybody if target.viewer_id in asked]
+    first = [
+        replace(target, reasons=(asked[target.viewer_id], *target.reasons)) for target in everybody if target.viewer_id in asked
+    ]
     others = [target for target in everybody if target.viewer_id not in asked]
     room = min(max(limits.viewers, len(asked)), limits.viewers_max)
     dropped = [target.viewer_id for target in first[room:]]
@@ -143,9 +145,13 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
             if person in chosen:
                 why = ask.people.get(person, "takes part in the turn")
                 yield SourceRequest(kind=SourceKind.PROFILE, why=why, viewer_id=person, as_of=ask.as_of)
-                yield SourceRequest(kind=SourceKind.RECALL, why=why, query=query, viewer_id=person, as_of=ask.as_of, exclude=exclude)
+                yield SourceRequest(
+                    kind=SourceKind.RECALL, why=why, query=query, viewer_id=person, as_of=ask.as_of, exclude=exclude
+                )
         for choice in ask.streams:
-            yield SourceRequest(kind=SourceKind.EPISODE, why=choice.why, query=query, stream_id=choice.stream_id, exclude=exclude)
+            yield SourceRequest(
+                kind=SourceKind.EPISODE, why=choice.why, query=query, stream_id=choice.stream_id, exclude=exclude
+            )
 
 
 def _looked_up(ask: Ask, targets: Sequence[Target], scene: Scene) -> Iterable[str]:

@@ -61,6 +61,7 @@ class Gate:
     dense_floor: float = 0.15
     lexical_floor: float = 0.0
     fused_floor: float = 0.0
+    gap: float = 0.35  # of the best score: a source is cut where its scores fall by that much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

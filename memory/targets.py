@@ -45,7 +45,9 @@ def around(batch: Batch, window: Window, index: NameIndex, bot_id: str) -> Aroun
     for viewer in people.values():
         for name in (*parts_of(viewer.name), *parts_of(viewer.login), name_key(viewer.name), name_key(viewer.login)):
             names[name] = viewer.id if names.get(name, viewer.id) == viewer.id else ""  # a shared part names nobody
-    return Around(index=index, ids=frozenset(people), bot_id=bot_id, names={name: owner for name, owner in names.items() if owner})
+    return Around(
+        index=index, ids=frozenset(people), bot_id=bot_id, names={name: owner for name, owner in names.items() if owner}
+    )
 
 
 def named_in(text: str, who: Around, rules: Sequence[Rules]) -> dict[str, str]:
@@ -71,7 +73,9 @@ def _hits(token: str, pair: str, *, capital: bool, who: Around, rules: Sequence[
             yield from ((hit, pair) for hit in owners[:1])
         return
     whole = who.index.exact(token) or who.index.exact(pair)
-    yield from ((hit, word) for hit in (_one_of(whole, who) or _part(word, who, sure=sure or capital) or _near(word, who, sure=sure)))
+    yield from (
+        (hit, word) for hit in (_one_of(whole, who) or _part(word, who, sure=sure or capital) or _near(word, who, sure=sure))
+    )
 
 
 def _is_word(word: str, rules: Sequence[Rules], *, capital: bool) -> bool:

@@ -62,6 +62,7 @@ class EpisodeRules(_Table):
     past: PhraseList  # some earlier stream
     first: PhraseList  # the first stream
     event: PhraseList  # something happened, with no word of when
+    remote: PhraseList  # … long enough ago not to be in the recent history
     said: PhraseList  # who said, who wrote
     bot_said: PhraseList  # what the bot itself said or did
 
@@ -104,6 +105,7 @@ class Rules(_Table):
     recall: PhraseList  # asks what the memory holds about somebody
     open_recall: PhraseList  # asks whether the memory holds something ("do you remember"): a question about memory
     persona: PhraseList  # asks about the bot itself without a second person
+    about_one: PhraseList  # asks about one person or animal by name: "how old is"
     catch_up: PhraseList  # asks to repeat what was just said
     follow_up: PhraseList  # goes on from the question before: "e", "and"
     before: PhraseList  # before an event whose date is not said: "prima di trasferirmi"
