@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, literal, select, text, union
+from sqlalchemy import Connection, func, literal, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.store.document_writes import DOCUMENT
@@ -20,6 +20,10 @@ from memory.store.stems import word_stems
 _WORDS = 40  # different words of one query that are searched
 _POSTINGS = 200  # newest documents a stem: rare words find all of theirs
 _LARGEST = 10_000  # a collection is counted up to here
+_NEWEST = (
+    "SELECT rowid FROM (SELECT rowid FROM document_fts WHERE document_fts MATCH :match_{} ORDER BY rowid DESC LIMIT :postings)"
+)
+_FOUND = "SELECT id, stems, seq FROM document WHERE superseded = 0 AND seq IN ({})"
 _K1, _B = 1.2, 0.75
 
 
@@ -28,11 +32,11 @@ async def search(session: AsyncSession, collection: str, query: str, limit: int)
     words = list(dict.fromkeys(word_stems(query)))[:_WORDS]
     if not words or limit <= 0:
         return []
-    hits = [_postings(collection, stem) for stem in dict.fromkeys(stem for word in words for stem in word)]
-    found = select(DOCUMENT.c.id, DOCUMENT.c.stems, DOCUMENT.c.seq).where(
-        DOCUMENT.c.seq.in_(union(*hits)), DOCUMENT.c.superseded.is_(False)
-    )
-    rows = (await session.execute(found)).all()
+    wanted = [_match(collection, stem) for stem in dict.fromkeys(stem for word in words for stem in word)]
+    statement = text(_FOUND.format(" UNION ".join(_NEWEST.format(number) for number in range(len(wanted)))))
+    values = {f"match_{number}": match for number, match in enumerate(wanted)}
+    found = await session.execute(statement, {**values, "postings": _POSTINGS})
+    rows = found.all()
     if not rows:
         return []
     counted = select(literal(1)).where(DOCUMENT.c.collection == collection).limit(_LARGEST).subquery()
@@ -40,17 +44,9 @@ async def search(session: AsyncSession, collection: str, query: str, limit: int)
     return _ranked(rows, words, size)[:limit]
 
 
-def _postings(collection: str, stem: str) -> Any:  # noqa: ANN401 - a SELECT, whose type SQLAlchemy hides behind overloads
+def _match(collection: str, stem: str) -> str:
     scope = collection.replace('"', '""')
-    match = f'collection:"{scope}" AND stems:"{stem}"'
-    newest = (
-        select(text("rowid"))
-        .select_from(text("document_fts"))
-        .where(text("document_fts MATCH :query").bindparams(query=match))
-        .order_by(text("rowid DESC"))
-        .limit(_POSTINGS)
-    )
-    return select(newest.subquery().c.rowid)
+    return f'collection:"{scope}" AND stems:"{stem}"'
 
 
 def _ranked(rows: Sequence[Any], words: Sequence[tuple[str, ...]], size: int) -> list[tuple[str, float]]:
