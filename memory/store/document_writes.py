@@ -32,7 +32,7 @@ def chunks(ids: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield ids[start : start + _CHUNK]
 
 
-def packed(ids: Iterable[str]) -> str:
+def packed(ids: Iterable[str] | Iterable[int]) -> str:
     """Return ids as the value of the `ids` parameter."""
     return json.dumps(list(ids))
 
