@@ -58,7 +58,7 @@ class _SafeScheduler(AsyncIOScheduler):  # type: ignore[misc]  # APScheduler 3 s
 
 
 class Schedule:
-    """Recurring pokes by the clock: drain, recover, checkpoint, and nightly prune and drift."""
+    """Recurring pokes by the clock: drain, recover, checkpoint, and nightly prune, drift and vacuum."""
 
     def __init__(self, data_dir: Path, limits: JobLimits, ask: Ask) -> None:
         """Call `ask` with the name of each chore when its time has come."""
@@ -125,6 +125,7 @@ class Schedule:
             "checkpoint": every(self._limits.checkpoint_seconds),
             "prune": CronTrigger(hour=4, minute=15, timezone="UTC"),
             "drift": CronTrigger(hour=4, minute=30, timezone="UTC"),
+            "vacuum": CronTrigger(hour=4, minute=45, timezone="UTC"),
         }
 
 
