@@ -86,7 +86,10 @@ class Schedule:
             scheduler.start(paused=True)
             self._arrange(scheduler)
         except (SQLAlchemyError, OSError) as error:
-            scheduler.close() if scheduler.state != STATE_STOPPED else store.shutdown()
+            if scheduler.state == STATE_STOPPED:
+                store.shutdown()
+            else:
+                scheduler.close()
             raise StoreUnavailable(
                 f"cannot open {self._path}; see that it is writable and that no other program holds it"
             ) from error
