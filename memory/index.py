@@ -5,13 +5,13 @@ SQL is the truth. Every step reads it anew, in a session that is closed before t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memory.errors import IndexUnavailable, ModelMismatch
+from memory.errors import CollectionLost, IndexUnavailable, ModelMismatch
 from memory.ports import Embedder, VectorIndex, Vectors
 from memory.store import documents
 from memory.store.database import Database
@@ -22,9 +22,21 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 GROUP = 128  # turns in one call of `index`: about one stream, so that a replay touches each viewer's collection once a stream
-_UPSERT = 10  # documents a call: Chroma holds the interpreter's lock while it writes
-_EMBED = 512  # texts a call: bounds the memory of a rebuild
-_CHUNK = 1000  # documents between two reads of a rebuild
+_EMBED = 1024  # documents embedded and stored together: bounds the memory of a rebuild
+_CHUNK = 1024  # documents between two reads of a rebuild
+
+
+class BulkIndex(VectorIndex, Protocol):
+    """A vector index that takes the collections of many viewers in one call."""
+
+    async def upsert_many(self, writes: Sequence[tuple[str, Sequence[str], Vectors]]) -> None:
+        """Store (collection, ids, vectors) of many collections.
+
+        Raises:
+            CollectionLost: these must be dropped and stored whole; the others are stored.
+            IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +53,7 @@ class Drift:
 class Indexer:
     """Handlers `index` and `purge` for the worker, and the maintenance that `ricordo reindex` and `doctor` call."""
 
-    def __init__(self, database: Database, *, vectors: VectorIndex, embedder: Embedder) -> None:
+    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder) -> None:
         """Take the store, the index and the embedder; none of them is closed here."""
         self._database = database
         self._vectors = vectors
@@ -94,13 +106,14 @@ class Indexer:
             for collection in payload.get("collections", ()):
                 wanted.setdefault(collection, [])
         async with self._database.reading() as session:
-            living = await documents.living(session, [identity for ids in wanted.values() for identity in ids])
+            living = {collection: await documents.living(session, collection, ids) for collection, ids in wanted.items()}
             populated = await documents.populated(session, list(wanted))
         for collection, ids in wanted.items():
             if collection not in populated:
                 await self._vectors.drop(collection)
             else:
-                await self._delete(collection, [identity for identity in dict.fromkeys(ids) if identity not in living])
+                gone = [identity for identity in dict.fromkeys(ids) if identity not in living[collection]]
+                await self._vectors.delete(collection, gone)
 
     async def reindex(self) -> int:
         """Bring every document that lacks a vector of the present model into the index; return how many there were.
@@ -131,7 +144,7 @@ class Indexer:
             found = await documents.of_collection(session, collection)
         await self._database.write(lambda connection: documents.mark(connection, found, None))
         await self._vectors.drop(collection)
-        await self._store(found)
+        await self._store(found, mend=False)
         return len(found)
 
     async def drift(self) -> list[Drift]:
@@ -157,7 +170,7 @@ class Indexer:
             if drift.broken:
                 await self.rebuild(drift.collection)
                 continue
-            await self._delete(drift.collection, drift.extra)
+            await self._vectors.delete(drift.collection, drift.extra)
             async with self._database.reading() as session:
                 lacking = await documents.of_jobs(session, [{"documents": [*drift.missing, *drift.stale]}])
             await self._store(lacking)
@@ -170,7 +183,8 @@ class Indexer:
         except IndexUnavailable:
             return Drift(collection=collection, broken=True)
         async with self._database.reading() as session:
-            gone = stored - await documents.living(session, sorted(stored - wanted.keys())) - wanted.keys()
+            unknown = stored - wanted.keys()
+            gone = unknown - await documents.living(session, collection, sorted(unknown))  # written since
         return Drift(
             collection=collection,
             missing=tuple(identity for identity in wanted if identity not in stored),
@@ -189,16 +203,22 @@ class Indexer:
                 await self._vectors.drop(name)
         await self._database.write(lambda connection: documents.store_embedder(connection, self.model))
 
-    async def _store(self, wanted: Sequence[Indexable]) -> None:
-        """Embed documents, store their vectors by collection, and mark them."""
+    async def _store(self, wanted: Sequence[Indexable], *, mend: bool = True) -> None:
+        """Embed documents, store their vectors by collection, and mark them; collections found lost are rebuilt on the way."""
         for chunk in _chunks(wanted, _EMBED):
             vectors = await self._embed(chunk)
             rows: dict[str, list[int]] = {}
             for row, document in enumerate(chunk):
                 rows.setdefault(document.collection, []).append(row)
-            for collection, of_collection in rows.items():
-                for part in _chunks(of_collection, _UPSERT):
-                    await self._vectors.upsert(collection, [chunk[row].id for row in part], vectors[part])
+            try:
+                await self._vectors.upsert_many(
+                    [(name, [chunk[n].id for n in part], vectors[part]) for name, part in rows.items()]
+                )
+            except CollectionLost as lost:
+                if not mend:
+                    raise
+                for collection in lost.collections:
+                    log.warning("collection_rebuilt", collection=collection, documents=await self.rebuild(collection))
             await self._mark(chunk)
 
     async def _embed(self, chunk: Sequence[Indexable]) -> Vectors:
@@ -217,11 +237,7 @@ class Indexer:
             if document.id not in alive:
                 late.setdefault(document.collection, []).append(document.id)
         for collection, ids in late.items():
-            await self._delete(collection, ids)
-
-    async def _delete(self, collection: str, ids: Sequence[str]) -> None:
-        for part in _chunks(ids, _UPSERT):
-            await self._vectors.delete(collection, part)
+            await self._vectors.delete(collection, ids)
 
 
 def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

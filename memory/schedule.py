@@ -58,7 +58,7 @@ class _SafeScheduler(AsyncIOScheduler):  # type: ignore[misc]  # APScheduler 3 s
 
 
 class Schedule:
-    """Recurring pokes by the clock: drain, recover, checkpoint, and nightly prune and drift."""
+    """Recurring pokes by the clock: drain, recover, checkpoint, and nightly prune, drift and vacuum."""
 
     def __init__(self, data_dir: Path, limits: JobLimits, ask: Ask) -> None:
         """Call `ask` with the name of each chore when its time has come."""
@@ -86,7 +86,10 @@ class Schedule:
             scheduler.start(paused=True)
             self._arrange(scheduler)
         except (SQLAlchemyError, OSError) as error:
-            scheduler.close() if scheduler.state != STATE_STOPPED else store.shutdown()
+            if scheduler.state == STATE_STOPPED:
+                store.shutdown()
+            else:
+                scheduler.close()
             raise StoreUnavailable(
                 f"cannot open {self._path}; see that it is writable and that no other program holds it"
             ) from error
@@ -125,6 +128,7 @@ class Schedule:
             "checkpoint": every(self._limits.checkpoint_seconds),
             "prune": CronTrigger(hour=4, minute=15, timezone="UTC"),
             "drift": CronTrigger(hour=4, minute=30, timezone="UTC"),
+            "vacuum": CronTrigger(hour=4, minute=45, timezone="UTC"),
         }
 
 

@@ -156,11 +156,8 @@ class Worker:
             self._wake.clear()
             try:
                 pause = await self._round()
-            except BotMemoryError as error:
-                log.warning("worker_round_failed", error=told(error))
-                pause = self._limits.drain_seconds
-            except Exception:
-                log.exception("worker_round_failed")
+            except Exception as error:  # noqa: BLE001 - the loop outlives every mistake; the jobs are safe in the outbox
+                log.warning("worker_round_failed", error=told(error))  # no traceback: it may print locals, chat among them
                 pause = self._limits.drain_seconds
             await self._rest(pause)
 
@@ -266,8 +263,8 @@ class Worker:
         """Lengthen the leases of `jobs` until cancelled."""
         while True:
             await asyncio.sleep(self._limits.lease_seconds / 3)
-            now, lease = self._clock.now(), self._lease
             try:
+                now, lease = self._clock.now(), self._lease
                 await self._database.write(lambda connection: outbox.extend(connection, jobs, now=now, lease=lease))  # noqa: B023 - run before the next turn of the loop
             except BotMemoryError as error:
                 log.warning("lease_not_extended", jobs=len(jobs), error=told(error))

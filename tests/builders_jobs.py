@@ -16,6 +16,7 @@ from memory.model import JobRow
 from memory.recipes import JobLimits
 from memory.store import outbox
 from memory.store.database import Database
+from memory.store.stamps import milliseconds
 from memory.store.tables import DocumentRow, DocumentSourceRow, LineRow, StreamRow, TurnRow, table_of
 from memory.worker import Worker
 
@@ -98,7 +99,7 @@ def add_stream(connection: Connection, stream_id: str = "s1") -> None:
 
 def add_turn(connection: Connection, number: int, *, viewers: Sequence[str] = ("a", "b"), reply: bool = False) -> list[str]:
     """Write a turn of one message a viewer with its documents and its index job; return the documents' ids."""
-    turn, at = f"t{number}", outbox.milliseconds(START + timedelta(seconds=number))
+    turn, at = f"t{number}", milliseconds(START + timedelta(seconds=number))
     lines = [f"{turn}-m{n}" for n in range(len(viewers))]
     whole = []
     ids = []

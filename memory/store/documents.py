@@ -82,11 +82,12 @@ async def _all(session: AsyncSession, statement: Select[Any]) -> list[Indexable]
     return [_indexable(row) for row in (await session.execute(statement)).mappings()]
 
 
-async def living(session: AsyncSession, ids: Sequence[str]) -> set[str]:
-    """Return those of `ids` that are living documents."""
+async def living(session: AsyncSession, collection: str, ids: Sequence[str]) -> set[str]:
+    """Return those of `ids` that are living documents of this collection."""
     found: set[str] = set()
     for part in _parts(ids):
-        found |= set(await session.scalars(select(_D.id).where(_D.id.in_(part), _D.superseded.is_(False))))
+        wanted = select(_D.id).where(_D.id.in_(part), _D.collection == collection, _D.superseded.is_(False))
+        found |= set(await session.scalars(wanted))
     return found
 
 
@@ -105,17 +106,18 @@ async def collections(session: AsyncSession) -> list[str]:
 
 
 def mark(connection: Connection, indexed: Sequence[Indexable], model: str | None) -> set[str]:
-    """Store whose vector each document has (None: none); return the ids of those that still live.
+    """Store whose vector each document has (None: none); return the ids of those that still live in their collection.
 
     A document whose text was changed meanwhile keeps its mark: the vector is of the old text.
     """
+    before = {document.id: document for document in indexed}
     alive: set[str] = set()
-    for part in _parts(document.seq for document in indexed):
-        rows = connection.execute(select(_D.seq, _D.id, _D.text).where(_D.seq.in_(part), _D.superseded.is_(False))).all()
+    for part in _parts(before):
+        living = select(_D.id, _D.collection, _D.text).where(_D.id.in_(part), _D.superseded.is_(False))
+        rows = [row for row in connection.execute(living).all() if row.collection == before[row.id].collection]
         alive |= {row.id for row in rows}
-        before = {document.seq: document.text for document in indexed}
-        same = [row.seq for row in rows if row.text == before[row.seq]]
-        connection.execute(update(_DOCUMENT).where(_D.seq.in_(same)).values(indexed_model=model))
+        same = [row.id for row in rows if row.text == before[row.id].text]
+        connection.execute(update(_DOCUMENT).where(_D.id.in_(same)).values(indexed_model=model))
     return alive
 
 

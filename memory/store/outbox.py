@@ -6,13 +6,14 @@ can neither complete nor fail the job. Times are stored as whole milliseconds si
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.model import Job, JobRow
+from memory.store.stamps import milliseconds, moment
 from memory.store.tables import MemoryJob, table_of
 
 ErrorKind = Literal["temporary", "permanent", "unknown", "crash"]
@@ -25,16 +26,6 @@ _C = _JOB.c
 _FREE = {"lease_until": None, "lease_token": None}
 _FRESH = and_(_C.attempts == 0, _C.crashes == 0)
 _LEASED = _C.state == "leased"
-
-
-def milliseconds(at: datetime) -> int:
-    """Return `at` as whole milliseconds since the epoch."""
-    return round(at.timestamp() * 1000)
-
-
-def moment(at: int) -> datetime:
-    """Return stored milliseconds as an aware UTC time."""
-    return datetime.fromtimestamp(at / 1000, UTC)
 
 
 def enqueue(

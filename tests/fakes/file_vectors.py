@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memory.errors import IndexUnavailable
+from memory.errors import CollectionLost, IndexUnavailable
 from memory.ports import Vectors
 
 
@@ -32,6 +32,15 @@ class FileVectors:
                 self.moment("mid_sink")
         self.upserts.append((collection, len(ids)))
         self.moment("after_sink")
+
+    async def upsert_many(self, writes: Sequence[tuple[str, Sequence[str], Vectors]]) -> None:
+        lost = tuple(write[0] for write in writes if write[0] in self.broken)
+        for write in writes:
+            if write[0] not in self.broken:
+                await self.upsert(*write)
+        if lost:
+            message = f"collections {lost} are lost; drop and rebuild them"
+            raise CollectionLost(message, lost)
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         self._fault(collection)
@@ -66,4 +75,5 @@ class FileVectors:
         if self.faults:
             raise self.faults.pop(0)
         if collection in self.broken:
-            raise IndexUnavailable(f"collection {collection} is broken; rebuild it from SQL")
+            message = f"collection {collection} is broken; rebuild it from SQL"
+            raise IndexUnavailable(message)

@@ -8,7 +8,7 @@ from fakes.file_vectors import FileVectors
 from fakes.hash_embedder import HashEmbedder
 from sqlalchemy import Connection, select, update
 
-from memory.errors import IndexUnavailable, ModelMismatch, ModelUnavailable
+from memory.errors import CollectionLost, IndexUnavailable, ModelMismatch, ModelUnavailable
 from memory.index import Drift, Indexer
 from memory.ports import Vectors
 from memory.store.database import Database
@@ -75,7 +75,7 @@ async def test_a_group_of_turns_is_embedded_together_and_stored_by_collection(da
     embedder = HashEmbedder()
     await an_indexer(database, vectors, embedder).index([{"turn": f"t{n}"} for n in range(25)])
     assert [len(texts) for texts in embedder.asked] == [75]
-    assert vectors.upserts == [(name, size) for name in ("viewer-a", "viewer-b", "stream-s1") for size in (10, 10, 5)]
+    assert vectors.upserts == [("viewer-a", 25), ("viewer-b", 25), ("stream-s1", 25)]
 
 
 async def test_equal_texts_are_embedded_once(database: Database, vectors: FileVectors) -> None:
@@ -127,6 +127,48 @@ async def test_what_is_corrected_while_it_is_embedded_stays_to_be_indexed(databa
 
     await an_indexer(database, vectors, Correcting()).index([{"turn": "t1"}])
     assert await marks(database) == [None, "hash/1 (8)", "hash/1 (8)"]
+
+
+async def test_what_moves_while_it_is_embedded_leaves_its_old_collection(database: Database, vectors: FileVectors) -> None:
+    a, b, whole = await turns(database, [1])
+
+    class Moving(HashEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            await change(database, whole, collection="stream-s2")
+            return await super().embed(texts)
+
+    indexer = an_indexer(database, vectors, Moving())
+    await indexer.index([{"turn": "t1"}])
+    assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}}
+    await indexer.index([{"documents": [whole]}])
+    await indexer.purge([{"documents": {"stream-s1": [whole]}}])
+    assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s2": {whole}}
+
+
+async def test_a_collection_found_lost_is_rebuilt_with_all_that_it_held(database: Database, vectors: FileVectors) -> None:
+    a, b, whole, a2, b2, whole2 = await turns(database, [1, 2])
+    indexer = an_indexer(database, vectors)
+    await indexer.index([{"turn": "t1"}])
+    await vectors.drop("viewer-a")
+    vectors.broken.add("viewer-a")
+    await indexer.index([{"turn": "t2"}])
+    assert vectors.everything() == {"viewer-a": {a, a2}, "viewer-b": {b, b2}, "stream-s1": {whole, whole2}}
+    assert await indexer.drift() == []
+
+
+async def test_a_collection_that_stays_lost_fails_the_job(database: Database, vectors: FileVectors) -> None:
+    class Cursed(FileVectors):
+        async def drop(self, collection: str) -> None:
+            await super().drop(collection)
+            self.broken.add(collection)
+
+    cursed = Cursed()
+    cursed.broken.add("viewer-a")
+    await turns(database, [1])
+    with pytest.raises(CollectionLost):
+        await an_indexer(database, cursed).index([{"turn": "t1"}])
+    assert (await marks(database))[0] is None
+    await cursed.close()
 
 
 async def test_a_failure_marks_nothing_and_the_next_attempt_completes(database: Database, vectors: FileVectors) -> None:

@@ -5,11 +5,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders_jobs import QUICK, START, Hanging, Recorder, a_worker, enqueue, jobs, open_database, states, until
+from builders_jobs import QUICK, START, Hanging, Recorder, a_worker, enqueue, jobs, open_database, states
 from sqlalchemy import Connection
 
 from memory.clock import VirtualClock, WallClock
-from memory.errors import IndexUnavailable, InvalidRow, StoreUnavailable
+from memory.errors import IndexUnavailable, InvalidRow
 from memory.store import outbox
 from memory.store.database import Database
 
@@ -224,88 +224,6 @@ async def test_leases_left_by_a_crash_are_recovered_at_start(tmp_path: Path) -> 
     await database.close()
 
 
-async def test_the_live_loop_runs_a_job_soon_after_the_poke(database: Database) -> None:
-    worker, handler = a_worker(database, WallClock(), limits=replace(QUICK, drain_seconds=60)), Recorder()
-    worker.register("index", handler)
-    await worker.start()
-    await worker.start()
-    await asyncio.sleep(0.1)
-    await enqueue(database, [1])
-    worker.poke()
-    await until(lambda: handler.done == [1], 5)
-    await worker.stop()
-    await worker.stop()
-
-
-async def test_the_live_loop_comes_back_for_a_retry_by_itself(database: Database) -> None:
-    limits = replace(QUICK, backoff_base_seconds=0.3)
-    worker, handler = a_worker(database, WallClock(), limits=limits), Recorder({1: TimeoutError()}, times=2)
-    worker.register("index", handler)
-    await enqueue(database, [1])
-    await worker.start()
-    await until(lambda: handler.done == [1])
-    await worker.stop()
-    assert (await jobs(database))[0].state == "done"
-
-
-async def test_the_live_loop_leaves_future_jobs_for_their_time(database: Database) -> None:
-    worker, handler = a_worker(database, WallClock()), Recorder()
-    worker.register("index", handler)
-    await enqueue(database, [1], run_after=NOW + timedelta(days=900))
-    await enqueue(database, [2])
-    await worker.start()
-    await until(lambda: handler.done == [2])
-    await asyncio.sleep(0.1)
-    await worker.stop()
-    assert handler.done == [2]
-
-
-async def test_the_live_loop_outlives_a_store_that_fails(database: Database) -> None:
-    worker, handler = a_worker(database, FailingClock(), limits=replace(QUICK, drain_seconds=0.01)), Recorder()
-    worker.register("index", handler)
-    await enqueue(database, [1])
-    await worker.start()
-    await until(lambda: handler.done == [1])
-    await worker.stop()
-
-
-class FailingClock(WallClock):
-    """A clock on which the first looks fail, as a store or a mistake of ours would make the round fail."""
-
-    def __init__(self) -> None:
-        self._errors: list[Exception] = [StoreUnavailable("locked; wait"), ValueError("a mistake")]
-
-    def now(self):  # type: ignore[no-untyped-def]  # noqa: ANN201 - as the parent's
-        if self._errors:
-            raise self._errors.pop(0)
-        return super().now()
-
-
-async def test_stopping_lets_the_job_under_way_finish(database: Database) -> None:
-    worker, handler = a_worker(database, WallClock()), Hanging()
-    worker.register("index", handler)
-    await enqueue(database, [1])
-    await worker.start()
-    await handler.began.wait()
-    stopping = asyncio.create_task(worker.stop())
-    await asyncio.sleep(0.05)
-    handler.go_on.set()
-    await stopping
-    assert await states(database) == {"index:1": "done"}
-
-
-async def test_stopping_gives_back_a_job_that_does_not_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory.worker._STOP_SECONDS", 0.05)
-    worker, handler = a_worker(database, WallClock()), Hanging()
-    worker.register("index", handler)
-    await enqueue(database, [1])
-    await worker.start()
-    await handler.began.wait()
-    await worker.stop()
-    row = (await jobs(database))[0]
-    assert (row.state, row.attempts, row.crashes) == ("ready", 0, 0)
-
-
 async def test_a_cancelled_run_gives_its_leases_back_when_the_worker_stops(database: Database) -> None:
     worker, handler = a_worker(database), Hanging()
     worker.register("index", handler)
@@ -318,43 +236,3 @@ async def test_a_cancelled_run_gives_its_leases_back_when_the_worker_stops(datab
     await worker.stop()
     row = (await jobs(database))[0]
     assert (row.state, row.attempts) == ("ready", 0)
-
-
-async def test_chores_run_when_asked_and_one_that_fails_stops_nothing(database: Database) -> None:
-    worker, ran = a_worker(database, WallClock()), []
-
-    async def breaks() -> None:
-        ran.append("breaks")
-        raise ValueError
-
-    async def works() -> None:
-        ran.append("works")
-
-    worker.chore("breaks", breaks)
-    worker.chore("works", works)
-    await worker.start()
-    for name in ("breaks", "unheard of", "works", "drain"):
-        worker.ask(name)
-    await until(lambda: ran == ["breaks", "works"])
-    await worker.stop()
-
-
-async def test_asked_to_recover_and_prune_the_loop_does(database: Database) -> None:
-    worker, handler = a_worker(database, WallClock()), Recorder()
-    await enqueue(database, [1])
-    await enqueue(database, [2], "purge")
-    lease = timedelta(seconds=1)
-
-    def crash_and_finish(connection: Connection) -> None:
-        outbox.claim(connection, groups={"index": 1}, token="gone", now=START, due=START, lease=lease)
-        done = outbox.claim(connection, groups={"purge": 1}, token="here", now=START, due=START, lease=lease)
-        outbox.complete(connection, done, now=START - timedelta(days=9000))
-
-    await database.write(crash_and_finish)
-    worker.register("index", handler)
-    await worker.start()
-    worker.ask("recover")
-    worker.ask("prune")
-    await until(lambda: handler.done == [1])
-    await worker.stop()
-    assert await states(database) == {"index:1": "done"}
