@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from memory.fuse import PRIORS
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import words
 from memory.recipes import Gate, Recipe
+from memory.salience import PRIORS
 
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 

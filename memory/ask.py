@@ -112,7 +112,7 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
         for v in reading.message.mentions
         if v.id != scene.stream.bot.id and v.id not in named and v.id != author
     }
-    in_clause = named_in(clause, scene.who, scene.rules)
+    in_clause = named if clause == reading.text else named_in(clause, scene.who, scene.rules)
     first_here = reading.first and any(rule.person.first.found(spaced(clause)) for rule in scene.rules)
     if in_clause and not first_here:
         return {person: why for person, why in named.items() if person in in_clause}
@@ -173,7 +173,7 @@ def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
 
 
 def _streams(reading: Reading, people: Mapping[str, str], domains: Sequence[str], scene: Scene) -> tuple[StreamChoice, ...]:
-    """Return the streams asked about. Where the author asks about themselves, or for a record, only if the question points there."""
+    """Return the streams asked about; none for a question about the author, or for a record, that points to no stream."""
     own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said)
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:
@@ -201,8 +201,10 @@ def _lore_named(reading: Reading, lore: Sequence[LoreEntry]) -> tuple[str, ...]:
 def _wanted_lore(
     reading: Reading, ids: tuple[str, ...], people: Mapping[str, str], lore: Sequence[LoreEntry]
 ) -> tuple[str, ...]:
-    """Return the entries named. In a statement, and in a question about a viewer, a common noun is no
-    alias: only a proper name or several words are."""
+    """Return the entries that are meant.
+
+    In a statement, and in a question about a viewer, a common noun is no alias: only a proper name or several words are.
+    """
     if not people and reading.question:
         return ids
     telling = {

@@ -1,4 +1,4 @@
-"""The lines of the memory block: data, quoted and on one line each, so that nothing in them can pass for anything else. Pure."""
+"""The lines of the memory block: quoted data, one line each, so that nothing in them can pass for anything else. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from memory.wording import Wording, ago
 OPENING, CLOSING = "<memory>", "</memory>"
 LONGEST_NAME, LONGEST_QUOTE, LONGEST_CANON = 30, 300, 900  # code points
 TURN_LINES = 4  # lines of a turn that are shown at most
-_STAND_INS = str.maketrans({"<": "‹", ">": "›", '"': "”", "`": "'", "[": "(", "]": ")", "\\": "/", "{": "(", "}": ")"})
+_STAND_INS = str.maketrans({"<": "(", ">": ")", '"': "”", "`": "'", "[": "(", "]": ")", "\\": "/", "{": "(", "}": ")"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def history_items(window: Window) -> tuple[Item, ...]:
 
 
 def excerpt(document: Document, query_terms: Collection[str], limit: int = TURN_LINES) -> Document:
-    """Return a turn with its `limit` best-matching lines, in their order, and only their provenance; others come back as they are.
+    """Return a turn with its `limit` best-matching lines, in their order, with their provenance; others as they are.
 
     A line counts the folded terms whose first four letters begin one of its words; equal lines go by their order. A document
     whose lines and provenance differ in number cannot be cut.

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memory.model import Candidate, Document, Evidence, Ranking, Section, SourceKind, SourceRequest
 from memory.recipes import Fusion, Recipe
+from memory.salience import PRIORS
 
-PRIORS = frozenset({"recency", "salience"})  # channels that say nothing about the question
 AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0}  # weights of channels that the recipe does not name
 _SHORT = frozenset({"fact", "claim", "lore"})  # kinds whose text is a short statement: the fact weights
 SECTIONS: Mapping[SourceKind, Section] = {
@@ -20,7 +20,7 @@ SECTIONS: Mapping[SourceKind, Section] = {
 def fuse(rankings: Sequence[Ranking], recipe: Recipe) -> tuple[Evidence, ...]:
     """Return the evidence of every source, best first within each; sources in the order of their first ranking.
 
-    `sum`: Σ_c w_c · (s − min_c) / (max_c − min_c), min and max over the channel's hits for this query (a channel whose hits
+    `sum`: Σ_c w_c · (s - min_c) / (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
     are all equal gives 1); Shaw and Fox 1994, CombSUM, with weights. `rrf`: Σ_c w_c / (k + rank_c), Cormack et al. 2009.
     A document that a channel did not find gets nothing from it. Priors (recency, salience) add `prior · normalised` to what
     the other channels found, and a document that only they found is no evidence: it is left out. Ties: the newer document

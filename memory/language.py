@@ -10,7 +10,7 @@ from memory.phrases import Phrases
 from memory.rules import Rules
 
 CLAUSE = re.compile(r"[,;:.!]\s+")
-_EDGE = " \t,.:;!-–—@"  # what the bot's name leaves behind at the ends of a question
+_EDGE = " \t,.:;!-@"  # what the bot's name leaves behind at the ends of a question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +41,19 @@ class Reading:
     domains: tuple[str, ...] = ()
 
 
-def read(message: Message, bot: BotIdentity, rules: Sequence[Rules], *, replies_to_bot: bool = False) -> Reading:
-    """Return the reading of `message`; every language's rules apply. `replies_to_bot`: it answers one of the bot's lines."""
+def read(
+    message: Message, bot: BotIdentity, rules: Sequence[Rules], *, replies_to_bot: bool = False, goes_on: bool = False
+) -> Reading:
+    """Return the reading of `message`; every language's rules apply. A message that is not said to the bot is not read further.
+
+    `replies_to_bot`: it answers one of the bot's lines. `goes_on`: it may go on from a question to the bot without naming it.
+    """
     raw = message.text[:LONGEST_TEXT]
     text, named = without_address(_without_emotes(message, raw), bot)
     addressed = _addressed(message, bot, named=named, replies=replies_to_bot)
-    plain = spaced(text)
-    if not addressed and not _any(rules, "follow_up", plain):
-        return Reading(message=message, text=text, plain=plain)
-    return _flags(message, text, plain, addressed, rules=rules)
+    if not addressed and not goes_on:
+        return Reading(message=message, text=text, plain="")
+    return _flags(message, text, spaced(text), addressed, rules=rules)
 
 
 def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Sequence[Rules]) -> Reading:
@@ -122,6 +126,9 @@ def _without_emotes(message: Message, text: str) -> str:
 def without_address(text: str, bot: BotIdentity) -> tuple[str, bool]:
     """Return `text` without the bot's names and aliases at any place, and whether one stood there."""
     names = {fold(name) for name in (bot.login, bot.name, *bot.aliases) if name}
+    folded = fold(text)
+    if not any(name in folded for name in names):
+        return text.strip(_EDGE), False
     kept: list[str] = []
     found = False
     for token in text.split():
@@ -137,7 +144,7 @@ def without_address(text: str, bot: BotIdentity) -> tuple[str, bool]:
 
 
 def content_stems(text: str, rules: Sequence[Rules], *, without: Iterable[str] = ()) -> frozenset[str]:
-    """Return the stems of the words that carry content: no stop words of any language, none of `without`, two letters at least."""
+    """Return the stems of the words that carry content: no stop words of any language and none of `without`."""
     aside = frozenset(without)
     return frozenset(stemmed(word, rules) for word in words(text) if word not in aside and carries(word, rules))
 

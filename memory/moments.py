@@ -4,6 +4,7 @@ import calendar
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from memory.language import Reading, content_stems
 from memory.model import Stream
@@ -73,7 +74,7 @@ def _month_start(now: datetime, back: int) -> datetime:
 
 def _month(reading: Reading, now: datetime, rule: Rules) -> datetime | None:
     said = words(reading.text)
-    for before, word in zip(said, said[1:], strict=False):
+    for before, word in pairwise(said):
         month = rule.months.get(word)
         if month is None or before not in rule.in_month:
             continue

@@ -6,10 +6,12 @@ Exact look-ups go by dictionary; near misses compare only names of about the sam
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from memory.events import Viewer
 from memory.model import KnownViewer
 from memory.normalise import fold
 
@@ -27,8 +29,16 @@ class Hit:
     score: float = 1.0
 
 
+class _Names(NamedTuple):
+    """The look-up keys of one viewer."""
+
+    current: tuple[str, ...]
+    former: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
 def name_key(name: str) -> str:
-    """Return how a name is looked up: folded, without spaces and a leading @. Underscores and digits tell people apart: kept."""
+    """Return how a name is looked up: folded, without spaces and a leading @; underscores and digits stay."""
     return "".join(fold(name.lstrip("@")).split())
 
 
@@ -52,6 +62,7 @@ class NameIndex:
         self._former: dict[str, list[str]] = {}
         self._parts: dict[str, list[str]] = {}
         self._near: dict[tuple[str, int], dict[str, None]] = {}
+        self._names: dict[str, _Names] = {}
         for viewer in viewers:
             self.add(viewer)
 
@@ -69,24 +80,35 @@ class NameIndex:
             return
         self.remove(viewer.id)
         self._viewers[viewer.id] = viewer
-        for table, key in _entries(self, viewer):
-            table.setdefault(key, []).append(viewer.id)
-        for key in _keys(viewer):
+        names = self._names[viewer.id] = _names(viewer)
+        for table, keys in self._tables(names):
+            for key in keys:
+                table.setdefault(key, []).append(viewer.id)
+        for key in (*names.current, *names.former):
             for bucket in _buckets(key, len(key)):
                 self._near.setdefault(bucket, {})[key] = None
 
     def remove(self, viewer_id: str) -> None:
         """Forget a viewer; an unknown id is fine."""
-        viewer = self._viewers.pop(viewer_id, None)
-        if viewer is None:
+        if self._viewers.pop(viewer_id, None) is None:
             return
-        for table, key in _entries(self, viewer):
-            table[key].remove(viewer_id)
-            if not table[key]:
-                del table[key]
-        for key in _keys(viewer) - self._current.keys() - self._former.keys():
+        names = self._names.pop(viewer_id)
+        for table, keys in self._tables(names):
+            for key in keys:
+                table[key].remove(viewer_id)
+                if not table[key]:
+                    del table[key]
+        for key in {*names.current, *names.former} - self._current.keys() - self._former.keys():
             for bucket in _buckets(key, len(key)):
                 self._near[bucket].pop(key, None)
+
+    def names_of(self, viewer: Viewer) -> tuple[str, ...]:
+        """Return the look-up keys of a viewer: names now and their parts; worked out where the index does not know them."""
+        names = self._names.get(viewer.id) or _names(KnownViewer(id=viewer.id, login=viewer.login, name=viewer.name))
+        return (*names.current, *names.parts)
+
+    def _tables(self, names: _Names) -> tuple[tuple[dict[str, list[str]], tuple[str, ...]], ...]:
+        return (self._current, names.current), (self._former, names.former), (self._parts, names.parts)
 
     def exact(self, name: str) -> tuple[Hit, ...]:
         """Return who is called so now; where nobody is, who once was (a recycled name belongs to its present owner)."""
@@ -128,16 +150,12 @@ class NameIndex:
         return iter(names)
 
 
-def _keys(viewer: KnownViewer) -> set[str]:
-    return {name_key(name) for name in (viewer.login, viewer.name, *viewer.former)} - {""}
-
-
-def _entries(index: NameIndex, viewer: KnownViewer) -> list[tuple[dict[str, list[str]], str]]:
-    current = {name_key(viewer.login), name_key(viewer.name)} - {""}
-    former = {name_key(name) for name in viewer.former} - current - {""}
-    parts = {part for name in (viewer.login, viewer.name) for part in parts_of(name)} - current
-    tables = ((index._current, current), (index._former, former), (index._parts, parts))  # noqa: SLF001 - the index's own builder
-    return [(table, key) for table, keys in tables for key in sorted(keys)]
+def _names(viewer: KnownViewer) -> _Names:
+    current = tuple(dict.fromkeys(key for key in (name_key(viewer.login), name_key(viewer.name)) if key))
+    former = tuple(dict.fromkeys(key for name in viewer.former if (key := name_key(name)) and key not in current))
+    cased = (viewer.name,) if viewer.name.casefold() == viewer.login else (viewer.name, viewer.login)
+    parts = tuple(dict.fromkeys(part for name in cased for part in parts_of(name) if part not in current))
+    return _Names(current, former, parts)
 
 
 def _buckets(key: str, length: int) -> tuple[tuple[str, int], tuple[str, int]]:

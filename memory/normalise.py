@@ -10,8 +10,9 @@ from collections.abc import Iterable
 LONGEST_TEXT = 2000  # code points that are looked at: a chat line has 500, an imported one may have a million
 LONGEST_WORD = 40
 _WORD = re.compile(r"\w+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
 _DROPPED = {"Mn", "Me", "Cf", "Co", "Cs"}  # marks, format characters (zero width, bidi, tags), private, surrogates
-_ASCII_CONTROLS = {code: " " for code in (*range(32), 127)}
+_ASCII_CONTROLS = dict.fromkeys((*range(32), 127), " ")
 
 
 def fold(text: str) -> str:
@@ -20,10 +21,12 @@ def fold(text: str) -> str:
     At most `LONGEST_TEXT` code points of the input are read, so that the cost is bounded.
     """
     head = text[:LONGEST_TEXT]
+    if not head.isascii():
+        head = _ACCENTS.sub("", unicodedata.normalize("NFKD", head.casefold()))
     if head.isascii():
-        return head.lower().translate(_ASCII_CONTROLS)
-    kept = (char for char in unicodedata.normalize("NFKD", head.casefold()) if unicodedata.category(char) not in _DROPPED)
-    return "".join(" " if unicodedata.category(char) == "Cc" else char for char in kept).casefold()
+        return head.lower() if head.isprintable() else head.lower().translate(_ASCII_CONTROLS)
+    kept = ((char, unicodedata.category(char)) for char in head)
+    return "".join(" " if kind == "Cc" else char for char, kind in kept if kind not in _DROPPED).casefold()
 
 
 def words(text: str) -> tuple[str, ...]:

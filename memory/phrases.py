@@ -1,4 +1,4 @@
-"""Phrases of a language, written as plain words in a rule file and compiled to one regular expression that cannot blow up. Pure.
+"""Phrases of a language: plain words in a rule file, compiled to one regular expression that cannot blow up. Pure.
 
 A phrase is words separated by spaces, matched against `normalise.spaced` text, whole words only:
 `ricord*` a word that begins so · `*avo` a word that ends so · `(a|b c)` one of these · `di?` a word that may be missing ·

@@ -10,7 +10,7 @@ from memory.model import Batch, KnownViewer, Plan, SourceKind, SourceRequest, St
 from memory.names import NameIndex
 from memory.recipes import Recipe
 from memory.rules import Rules
-from memory.targets import around, named_in, ranked
+from memory.targets import around, ranked
 
 FOLLOW_LINES = 4  # lines after the bot's answer in which its receiver may go on without naming it
 
@@ -66,9 +66,9 @@ def _readings(scene: Scene) -> list[Reading]:
     for message in scene.batch.messages:
         if message.is_bot or message.user.id == bot.id:
             continue
-        reading = read(message, bot, scene.rules, replies_to_bot=message.reply_to in own_lines)
-        goes_on = not reading.addressed and reading.follow_up and reading.question
-        if goes_on and (message.user.id in answered or any(before.addressed and before.question for before in out)):
+        goes_on = message.user.id in answered or any(before.addressed and before.question for before in out)
+        reading = read(message, bot, scene.rules, replies_to_bot=message.reply_to in own_lines, goes_on=goes_on)
+        if not reading.addressed and reading.follow_up and reading.question:
             reading = replace(reading, addressed="goes on from a question to the bot")
         out.append(reading)
     return out
@@ -100,7 +100,7 @@ def _asks_memory(ask: Ask) -> bool:
 
 
 def _targets(readings: Sequence[Reading], asks: Sequence[Ask], scene: Scene) -> tuple[tuple[Target, ...], list[str]]:
-    """Return the turn's viewers, strongest first: those asked about before the others, three, or up to five if so many are asked about."""
+    """Return the turn's viewers: those asked about, then the others, strongest first; three, or up to five if asked about."""
     limits = scene.recipe.limits
     if not scene.recipe.viewer_ranking:
         authors = dict.fromkeys(reading.message.user.id for reading in readings)
@@ -125,8 +125,7 @@ def _mentioned(readings: Sequence[Reading], asked: Iterable[str], scene: Scene) 
     """Return whom a message names that is not their own."""
     authors = {reading.message.user.id for reading in readings}
     by_tag = {v.id for r in readings for v in r.message.mentions if v.id not in {r.message.user.id, scene.stream.bot.id}}
-    named = {p for r in readings if r.addressed for p in named_in(r.text, scene.who, scene.rules) if p != r.message.user.id}
-    return by_tag | named | {person for person in asked if person not in authors}
+    return by_tag | {person for person in asked if person not in authors}
 
 
 def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> Iterable[SourceRequest]:

@@ -1,15 +1,16 @@
-"""How much a memory weighs before anybody asks: importance × recency × repetition. A prior, never evidence. Pure."""
+"""How much a memory weighs before anybody asks: importance x recency x repetition. A prior, never evidence. Pure."""
 
 import math
 from datetime import datetime
 
 HALF_LIFE_DAYS = 30.0
+PRIORS = frozenset({"recency", "salience"})  # channels that say nothing about the question
 
 
 def salience(
     importance: float, *, at: datetime, now: datetime, repetitions: int = 1, half_life_days: float = HALF_LIFE_DAYS
 ) -> float:
-    """Return a weight in 0 to 1: `importance · 2^(−age / half_life) · (1 − 2^(−repetitions))`, scaled so that one mention counts half.
+    """Return a weight in 0 to 1: `importance · 2^(-age / half_life) · (1 - 2^(-repetitions))`; one mention counts half.
 
     Importance (0 to 1, clipped) and exponential recency are those of Park et al. 2023, "Generative Agents"; relevance, their
     third factor, is the search's. Repetition saturates: the tenth time somebody says it adds next to nothing. A memory from
@@ -24,6 +25,6 @@ def salience(
 
 
 def recency(at: datetime, now: datetime, *, half_life_days: float = HALF_LIFE_DAYS) -> float:
-    """Return `2^(−age / half_life)`: 1 for now, a half after one half-life."""
+    """Return `2^(-age / half_life)`: 1 for now, a half after one half-life."""
     age_days = max(0.0, (now - at).total_seconds() / 86400)
     return math.pow(2, -age_days / half_life_days)

@@ -10,7 +10,7 @@ from rapidfuzz.distance import OSA
 from memory.events import Notice
 from memory.language import Reading
 from memory.model import Batch, Target, Window
-from memory.names import SHORTEST_PART, Hit, NameIndex, floor_for, name_key, parts_of
+from memory.names import SHORTEST_PART, Hit, NameIndex, floor_for
 from memory.normalise import LONGEST_TEXT, fold
 from memory.rules import Rules
 
@@ -33,7 +33,7 @@ class Around:
     index: NameIndex
     ids: frozenset[str]
     bot_id: str
-    names: Mapping[str, str] = field(default_factory=dict)  # look-up key -> viewer id, for near misses
+    names: Mapping[str, str] = field(default_factory=dict)  # look-up key -> viewer id; a shared name is nobody's
 
 
 def around(batch: Batch, window: Window, index: NameIndex, bot_id: str) -> Around:
@@ -43,7 +43,7 @@ def around(batch: Batch, window: Window, index: NameIndex, bot_id: str) -> Aroun
     people.pop(bot_id, None)
     names: dict[str, str] = {}
     for viewer in people.values():
-        for name in (*parts_of(viewer.name), *parts_of(viewer.login), name_key(viewer.name), name_key(viewer.login)):
+        for name in index.names_of(viewer):
             names[name] = viewer.id if names.get(name, viewer.id) == viewer.id else ""  # a shared part names nobody
     return Around(
         index=index, ids=frozenset(people), bot_id=bot_id, names={name: owner for name, owner in names.items() if owner}

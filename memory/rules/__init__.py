@@ -24,13 +24,15 @@ def _phrases(value: object) -> Phrases:
     if isinstance(value, Phrases):
         return value
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("must be a list of phrases")
+        msg = "must be a list of phrases"
+        raise ValueError(msg)
     return compiled(value)
 
 
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
-        raise ValueError("must be one string of words separated by spaces")  # noqa: TRY004 - pydantic wants ValueError
+        msg = "must be one string of words separated by spaces"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic collects ValueErrors alone
     return tuple(dict.fromkeys(fold(value).split()))
 
 
@@ -124,7 +126,8 @@ def load_rules(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Rules, 
         RulesInvalid: no language was named, a file is missing, is no TOML, or has a missing, unknown or wrong key.
     """
     if not languages:
-        raise RulesInvalid("no language is configured: name at least one, such as 'en'")
+        msg = "no language is configured: name at least one, such as 'en'"
+        raise RulesInvalid(msg)
     return tuple(_load(folder / f"{language}.toml", language) for language in languages)
 
 
