@@ -5,7 +5,7 @@ afterwards.
 """
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -45,22 +45,22 @@ class Cache(Generic[K, V]):
         self._kept: OrderedDict[K, _Kept[V]] = OrderedDict()
         self._flights: dict[K, _Flight[V]] = {}
         self._leaving: set[asyncio.Task[V]] = set()
-        self.hits: Counter[str] = Counter()  # kept | shared | missed
 
     def __len__(self) -> int:
         """Return the number of values kept."""
         return len(self._kept)
 
+    def holds(self, key: K) -> bool:
+        """Return whether `get` would not have to start a load."""
+        return self._living(key) is not None or key in self._flights
+
     async def get(self, key: K, load: Callable[[], Awaitable[V]], *, tags: Iterable[str] = ()) -> V:
         """Return the value of `key`: kept, from a load in flight, or from `load()`. Errors are raised and not kept."""
-        kept = self._kept.get(key)
-        if kept is not None and timedelta(0) <= self._clock.now() - kept.at < self._lifetime:
+        kept = self._living(key)
+        if kept is not None:
             self._kept.move_to_end(key)
-            self.hits["kept"] += 1
             return kept.value
-        flight = self._flights.get(key)
-        self.hits["missed" if flight is None else "shared"] += 1
-        return await self._board(key, flight or self._start(key, load, tuple(tags)))
+        return await self._board(key, self._flights.get(key) or self._start(key, load, tuple(tags)))
 
     def invalidate(self, *tags: str) -> None:
         """Forget everything made from these identities, and let nobody join a load of them that is under way."""
@@ -74,6 +74,10 @@ class Cache(Generic[K, V]):
         """Forget everything."""
         self._kept.clear()
         self._flights.clear()
+
+    def _living(self, key: K) -> _Kept[V] | None:
+        kept = self._kept.get(key)
+        return kept if kept is not None and timedelta(0) <= self._clock.now() - kept.at < self._lifetime else None
 
     def _start(self, key: K, load: Callable[[], Awaitable[V]], tags: tuple[str, ...]) -> _Flight[V]:
         async def land() -> V:

@@ -13,7 +13,7 @@ from memory.dedup import drop_repeats
 from memory.errors import InvalidRow
 from memory.fuse import fuse
 from memory.history import History
-from memory.model import Batch, Block, Evidence, Plan, Recall, SourceKind, Stream, Window
+from memory.model import Batch, Block, Evidence, LeftOut, Plan, Recall, SourceKind, Stream, Window
 from memory.plan import make_plan
 from memory.recipes import Recipe
 from memory.retrieve import Retrieval
@@ -85,9 +85,9 @@ class Recaller:
         look = await self._look_until_nothing_is_erased(question, trace)
         # From here on nothing is awaited: what is erased from now on is erased after this recall.
         evidence = trace.step("fuse", fuse, look.found.rankings, recipe)
-        strong, weak = trace.step("gate", gate, evidence, look.plan, recipe)
-        fresh, repeats = trace.step("dedup", drop_repeats, strong, look.window, batch, recipe)
-        block = trace.step("budget", self._fit, fresh, look, question)
+        strong, weak = trace.step("gate", gate, evidence, look.plan, recipe, count=_kept)
+        fresh, repeats = trace.step("dedup", drop_repeats, strong, look.window, batch, recipe, count=_kept)
+        block = trace.step("budget", self._fit, fresh, look, question, count=_lines)
         return Recall(
             plan=look.plan,
             window=look.window,
@@ -159,6 +159,14 @@ class Recaller:
             recipe=question.recipe,
             now=question.batch.closed_at,
         )
+
+
+def _kept(pair: tuple[Sequence[Evidence], Sequence[LeftOut]]) -> int:
+    return len(pair[0])
+
+
+def _lines(block: Block) -> int:
+    return len(block.items)
 
 
 def _as_of(plan: Plan, moment: datetime) -> Plan:

@@ -15,10 +15,10 @@ _EVER = datetime(9999, 1, 1, tzinfo=UTC)
 class Surroundings:
     """Read from SQL at the start, and again by whoever changes it. `viewers` and `lore` may be read at any time."""
 
-    def __init__(self, reader: MemoryReader) -> None:
+    def __init__(self, reader: MemoryReader, viewers: NameIndex) -> None:
         self._reader = reader
         self._streams: dict[str, Stream] = {}
-        self.viewers = NameIndex()
+        self.viewers = viewers
         self.lore: tuple[LoreEntry, ...] = ()
 
     async def load(self) -> None:

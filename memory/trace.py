@@ -5,9 +5,10 @@ What was left behind has an owner (`Abandoned`), which counts it and cancels it 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, TypeVar, TypeVarTuple, Unpack
 
 import structlog
 
@@ -16,7 +17,7 @@ from memory.errors import BotMemoryError
 from memory.model import StepState, StepTrace
 
 T = TypeVar("T")
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +27,10 @@ class _Outcome(Generic[T]):
     state: StepState
     result: T
     error: str | None = None
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, Sized) and not isinstance(value, str) else 0
 
 
 class Abandoned:
@@ -70,6 +75,7 @@ class Trace:
         self._total_seconds = total_seconds
         self._abandoned = Abandoned() if abandoned is None else abandoned
         self._steps: list[StepTrace] = []
+        self._cache_hits: Counter[str] = Counter()
 
     @property
     def steps(self) -> tuple[StepTrace, ...]:
@@ -103,17 +109,24 @@ class Trace:
             self._note(step, outcome.state, began, error=outcome.error, items_out=_size(outcome.result))
         return outcome.result
 
-    def step(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return `function(*args, **kwargs)`, timed. A pure step that raises is a programming error, and raises here too."""
+    def step(self, name: str, function: Callable[[Unpack[Ts]], T], *args: Unpack[Ts], count: Callable[[T], int] = _size) -> T:
+        """Return `function(*args)`, timed. A pure step that raises is a programming error, and raises here too.
+
+        `count` says how many items came out; how many went in is the size of the first argument.
+        """
         began = self._clock.elapsed()
         state: StepState = "failed"
         items_out = 0
         try:
-            result = function(*args, **kwargs)
-            state, items_out = "ok", _size(result)
+            result = function(*args)
+            state, items_out = "ok", count(result)
         finally:
             self._note(name, state, began, items_in=_size(args[0]) if args else 0, items_out=items_out)
         return result
+
+    def cached(self, step: str) -> None:
+        """Count a value that the step got from a cache, or from a load that was under way already."""
+        self._cache_hits[step] += 1
 
     def skip(self, name: str) -> None:
         """Record that the recipe switches the step off."""
@@ -124,7 +137,15 @@ class Trace:
     ) -> None:
         seconds = self._clock.elapsed() - began
         self._steps.append(
-            StepTrace(step=step, state=state, seconds=seconds, items_in=items_in, items_out=items_out, error=error),
+            StepTrace(
+                step=step,
+                state=state,
+                seconds=seconds,
+                items_in=items_in,
+                items_out=items_out,
+                cache_hits=self._cache_hits.pop(step, 0),
+                error=error,
+            ),
         )
         if state in {"timed_out", "failed"}:
             log.warning("step_fell_back", step=step, state=state, seconds=round(seconds, 3), error=error)
@@ -145,7 +166,3 @@ def _outcome(task: asyncio.Future[T], otherwise: T) -> _Outcome[T]:
 def _said(failure: BaseException) -> str:
     """Our own errors in full; of foreign ones the kind alone, since their text may quote chat (SQL parameters, say)."""
     return f"{type(failure).__name__}: {failure}" if isinstance(failure, BotMemoryError) else type(failure).__name__
-
-
-def _size(value: object) -> int:
-    return len(value) if isinstance(value, Sized) and not isinstance(value, str) else 0

@@ -25,8 +25,10 @@ def a_viewer(id_: str = "101", name: str = "Alice") -> Viewer:
     return Viewer(id=id_, login=name.lower(), name=name)
 
 
-def a_message(id_: str, text: str, *, user: Viewer | None = None, after: float = 0) -> Message:
-    return Message(id=id_, at=NOON + timedelta(seconds=after), user=user or a_viewer(), text=text)
+def a_message(
+    id_: str, text: str, *, user: Viewer | None = None, after: float = 0, mentions: tuple[Viewer, ...] = ()
+) -> Message:
+    return Message(id=id_, at=NOON + timedelta(seconds=after), user=user or a_viewer(), text=text, mentions=mentions)
 
 
 def a_batch(*messages: Message, stream_id: str = "s1") -> Batch:

@@ -66,7 +66,7 @@ class ScopedSearch:
                 channel.name: group.create_task(
                     asking.trace.run(
                         f"{request.name}/{channel.name}",
-                        self._find(channel, collection, request.query, depth),
+                        self._find(channel, request, asking, collection=collection, depth=depth),
                         within=within,
                         otherwise=[],
                     ),
@@ -76,9 +76,11 @@ class ScopedSearch:
             }
         return {name: arm.result() for name, arm in arms.items()}
 
-    async def _find(self, channel: Channel, collection: str, query: str, depth: int) -> Hits:
-        key = (channel.name, collection, query, depth)
-        return await self._hits.get(key, lambda: channel.find(collection, query, depth), tags=(collection,))
+    async def _find(self, channel: Channel, request: SourceRequest, asking: Asking, *, collection: str, depth: int) -> Hits:
+        key = (channel.name, collection, request.query, depth)
+        if self._hits.holds(key):
+            asking.trace.cached(f"{request.name}/{channel.name}")
+        return await self._hits.get(key, lambda: channel.find(collection, request.query, depth), tags=(collection,))
 
 
 def true_at(document: Document, moment: datetime) -> bool:

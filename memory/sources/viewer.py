@@ -36,6 +36,8 @@ class ViewerSource:
 
     async def _profile(self, request: SourceRequest, asking: Asking, viewer_id: str) -> Ranking:
         key = (viewer_id, request.as_of.isoformat() if request.as_of else "")
+        if self._profiles.holds(key):
+            asking.trace.cached(request.name)
         tags = (collection_name("viewer", viewer_id),)
         facts = await self._profiles.get(key, lambda: self._reader.facts(viewer_id, as_of=request.as_of), tags=tags)
         moment = request.as_of or asking.at

@@ -158,8 +158,10 @@ async def test_a_broken_index_leaves_the_words_and_is_noted() -> None:
 
 async def test_repeated_searches_come_from_the_cache_until_the_viewer_changes() -> None:
     bench = Bench(own_words("a", "gatto"), dense=("a",))
+    question = asking()
     for _ in range(2):
-        await bench.viewer.ask(RECALL, asking())
+        await bench.viewer.ask(RECALL, question)
+    assert [step.cache_hits for step in question.trace.steps] == [0, 0, 0, 1, 1, 1]
     assert len(bench.index.asked) == 1
     bench.caches.changed("viewer-101")
     await bench.viewer.ask(RECALL, asking())

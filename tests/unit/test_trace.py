@@ -107,9 +107,20 @@ async def test_the_total_caps_every_step() -> None:
     assert trace.names("timed_out") == ("look", "again")
 
 
+def _sorted(values: list[int]) -> list[int]:
+    return sorted(values)
+
+
+def test_a_step_can_say_how_many_came_out_of_it_and_how_many_were_cached() -> None:
+    trace = a_trace()
+    trace.cached("split")
+    trace.step("split", lambda values: (values[:2], values[2:]), [1, 2, 3], count=lambda pair: len(pair[0]))
+    assert (trace.steps[0].items_out, trace.steps[0].cache_hits) == (2, 1)
+
+
 def test_a_pure_step_is_timed_and_counted() -> None:
     trace = a_trace()
-    assert trace.step("sort", sorted, [3, 1], reverse=True) == [3, 1]
+    assert trace.step("sort", _sorted, [3, 1]) == [1, 3]
     assert (trace.steps[0].state, trace.steps[0].items_in, trace.steps[0].items_out) == ("ok", 2, 2)
 
 
