@@ -8,7 +8,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, TypeVarTuple, Unpack
+from pathlib import Path
+from typing import Any, Generic, TypeVar, TypeVarTuple
 
 import structlog
 
@@ -109,7 +110,7 @@ class Trace:
             self._note(step, outcome.state, began, error=outcome.error, items_out=_size(outcome.result))
         return outcome.result
 
-    def step(self, name: str, function: Callable[[Unpack[Ts]], T], *args: Unpack[Ts], count: Callable[[T], int] = _size) -> T:
+    def step(self, name: str, function: Callable[[*Ts], T], *args: *Ts, count: Callable[[T], int] = _size) -> T:
         """Return `function(*args)`, timed. A pure step that raises is a programming error, and raises here too.
 
         `count` says how many items came out; how many went in is the size of the first argument.
@@ -159,10 +160,15 @@ def _outcome(task: asyncio.Future[T], otherwise: T) -> _Outcome[T]:
     failure = task.exception()
     if failure is None:
         return _Outcome("ok", task.result())
-    log.debug("step_failed", exc_info=failure)
     return _Outcome("failed", otherwise, _said(failure))
 
 
 def _said(failure: BaseException) -> str:
-    """Our own errors in full; of foreign ones the kind alone, since their text may quote chat (SQL parameters, say)."""
-    return f"{type(failure).__name__}: {failure}" if isinstance(failure, BotMemoryError) else type(failure).__name__
+    """Our own errors in full; of foreign ones the kind and the place, since their text may quote chat (SQL parameters, say)."""
+    if isinstance(failure, BotMemoryError):
+        return f"{type(failure).__name__}: {failure}"
+    place = failure.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place is not None else ""
+    return type(failure).__name__ + where

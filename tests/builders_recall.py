@@ -16,6 +16,8 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHANNEL = Channel(id="1", login="tana", name="Tana")
 BOT = BotIdentity(id="900", login="ricordo", name="Ricordo", aliases=("ric",))
 
+BOT_VIEWER = Viewer(id=BOT.id, login=BOT.login, name=BOT.name)
+
 
 def a_clock() -> VirtualClock:
     return VirtualClock(NOON)
