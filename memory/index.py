@@ -3,8 +3,10 @@
 SQL is the truth. Every step reads it anew, in a session that is closed before the embedder or the index is waited for.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -22,7 +24,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 GROUP = 128  # turns in one call of `index`: about one stream, so that a replay touches each viewer's collection once a stream
-_EMBED = 1024  # documents embedded and stored together: bounds the memory of a rebuild
+_EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
 _CHUNK = 1024  # documents between two reads of a rebuild
 
 
@@ -204,22 +206,31 @@ class Indexer:
         await self._database.write(lambda connection: documents.store_embedder(connection, self.model))
 
     async def _store(self, wanted: Sequence[Indexable], *, mend: bool = True) -> None:
-        """Embed documents, store their vectors by collection, and mark them; collections found lost are rebuilt on the way."""
-        for chunk in _chunks(wanted, _EMBED):
-            vectors = await self._embed(chunk)
-            rows: dict[str, list[int]] = {}
-            for row, document in enumerate(chunk):
-                rows.setdefault(document.collection, []).append(row)
-            try:
-                await self._vectors.upsert_many(
-                    [(name, [chunk[n].id for n in part], vectors[part]) for name, part in rows.items()]
-                )
-            except CollectionLost as lost:
-                if not mend:
-                    raise
-                for collection in lost.collections:
-                    log.warning("collection_rebuilt", collection=collection, documents=await self.rebuild(collection))
-            await self._mark(chunk)
+        """Embed, store and mark documents, collection by collection; the next chunk is embedded while one is stored."""
+        parts = list(_chunks(sorted(wanted, key=lambda document: (document.collection, document.seq)), _EMBED))
+        ahead: asyncio.Task[Vectors] | None = None
+        try:
+            for chunk, following in zip_longest(parts, parts[1:]):
+                vectors = await (ahead or self._embed(chunk))
+                ahead = asyncio.create_task(self._embed(following), name="embed-ahead") if following else None
+                await self._put(chunk, vectors, mend=mend)
+                await self._mark(chunk)
+        finally:
+            if ahead is not None:
+                await _ended(ahead)
+
+    async def _put(self, chunk: Sequence[Indexable], vectors: Vectors, *, mend: bool) -> None:
+        """Store vectors by collection; collections found lost are rebuilt on the way."""
+        rows: dict[str, list[int]] = {}
+        for row, document in enumerate(chunk):
+            rows.setdefault(document.collection, []).append(row)
+        try:
+            await self._vectors.upsert_many([(name, [chunk[n].id for n in part], vectors[part]) for name, part in rows.items()])
+        except CollectionLost as lost:
+            if not mend:
+                raise
+            for collection in lost.collections:
+                log.warning("collection_rebuilt", collection=collection, documents=await self.rebuild(collection))
 
     async def _embed(self, chunk: Sequence[Indexable]) -> Vectors:
         """Return a vector a document; equal texts are embedded once."""
@@ -238,6 +249,14 @@ class Indexer:
                 late.setdefault(document.collection, []).append(document.id)
         for collection, ids in late.items():
             await self._vectors.delete(collection, ids)
+
+
+async def _ended(task: asyncio.Task[Vectors]) -> None:
+    """See a task off that nobody needs any more, whatever it ends with."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()
 
 
 def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

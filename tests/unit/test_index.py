@@ -75,7 +75,7 @@ async def test_a_group_of_turns_is_embedded_together_and_stored_by_collection(da
     embedder = HashEmbedder()
     await an_indexer(database, vectors, embedder).index([{"turn": f"t{n}"} for n in range(25)])
     assert [len(texts) for texts in embedder.asked] == [75]
-    assert vectors.upserts == [("viewer-a", 25), ("viewer-b", 25), ("stream-s1", 25)]
+    assert vectors.upserts == [("stream-s1", 25), ("viewer-a", 25), ("viewer-b", 25)]
 
 
 async def test_equal_texts_are_embedded_once(database: Database, vectors: FileVectors) -> None:
@@ -84,7 +84,7 @@ async def test_equal_texts_are_embedded_once(database: Database, vectors: FileVe
         await change(database, identity, text="lol")
     embedder = HashEmbedder()
     await an_indexer(database, vectors, embedder).index([{"turn": "t1"}])
-    assert embedder.asked == [["lol", "whole of t1"]]
+    assert embedder.asked == [["whole of t1", "lol"]]
     assert vectors.everything()["viewer-b"] == {b}
 
 
