@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID, uuid5
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from lore.entry import LoreEntry
 from memory.clock import Clock
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion, StateCall
-from memory.model import Batch, KnownViewer, Stream, Turn
+from memory.model import Batch, Stream, Turn
 from memory.store import episodes, lore, state, streams, tombstones, viewers
 from memory.store.collections import collection_name
 from memory.store.database import Database
@@ -53,6 +53,7 @@ class Recorder:
         self._clock = clock
         self._book = book
         self._ignored = ignored
+        self._streams: dict[str, Stream] = {}
 
     async def begin_stream(self, stream: Stream) -> None:
         """Store or resume a stream; open temporary streams are joined to a real one, their memory moves along."""
@@ -61,7 +62,15 @@ class Recorder:
             for temporary in streams.begin(connection, stream):
                 self._move_index(connection, temporary, stream.id)
 
+        self._streams.clear()
         await self._database.write(write)
+        self._streams.clear()
+
+    def _stream(self, connection: Connection, stream_id: str) -> Stream:
+        """Return the stream an id stands for. Kept between calls: only `begin_stream` changes what an id stands for."""
+        if stream_id not in self._streams:
+            self._streams[stream_id] = streams.stream_for(connection, stream_id)
+        return self._streams[stream_id]
 
     def _move_index(self, connection: Connection, temporary: str, real: str) -> None:
         moved = streams.unindexed(connection, real)
@@ -76,8 +85,8 @@ class Recorder:
     async def observe(self, batch: Batch) -> int:
         """Store the batch's lines and viewers and open its turn; return how many lines were new."""
 
-        def write(connection: Connection) -> tuple[int, list[KnownViewer]]:
-            return _observe(connection, batch, streams.stream_for(connection, batch.stream_id))
+        def write(connection: Connection) -> tuple[int, viewers.Seen]:
+            return _observe(connection, batch, self._stream(connection, batch.stream_id))
 
         added, seen = await self._database.write(write)
         self._book.note(seen)
@@ -87,31 +96,36 @@ class Recorder:
         """Store what came of a turn: its reply, its documents and its jobs. A recorded turn stays as it is."""
         self._book.note(await self._database.write(lambda connection: self._record(connection, turn)))
 
-    def _record(self, connection: Connection, turn: Turn) -> list[KnownViewer]:
-        stream = streams.stream_for(connection, turn.batch.stream_id)
-        seen: list[KnownViewer] = []
-        row = episodes.turn_row(connection, turn.batch.id)
+    def _record(self, connection: Connection, turn: Turn) -> viewers.Seen:
+        turn_id = turn.batch.id
+        stream = self._stream(connection, turn.batch.stream_id)
+        seen = viewers.Seen()
+        row = episodes.close_turn(connection, turn, turn_id, stream)
         if row is None:
+            if episodes.turn_row(connection, turn_id) is not None:
+                return seen
             seen = _observe(connection, turn.batch, stream)[1]
-        elif row.state == "recorded":
-            return seen
-        row = episodes.close_turn(connection, turn, stream)
-        lines = episodes.rows_of_turn(connection, row)
-        left_out = self._ignored | {clean(viewer) for viewer in turn.held_viewers}
-        own = [line for line in lines if line.turn_id == turn.batch.id]
-        whole = episodes.turn_document(row, lines, stream)
-        put(connection, [*episodes.personal_documents(own, stream, left_out), *([whole] if whole else [])])
-        payload: dict[str, Any] = {"turn": turn.batch.id}
-        self._job(connection, "index", f"index:{turn.batch.id}", payload)
-        held = {"held": sorted(turn.held_viewers)} if turn.held_viewers else {}
-        self._job(connection, "consolidate", f"consolidate:{turn.batch.id}", payload | held)
+            row = episodes.close_turn(connection, turn, turn_id, stream)
+        if row is not None:
+            self._remember(connection, turn, row, stream)
         return seen
+
+    def _remember(self, connection: Connection, turn: Turn, row: Row[Any], stream: Stream) -> None:
+        lines = [line for line in episodes.rows_of_turn(connection, row) if line.turn_id == row.id]
+        left_out = self._ignored | {clean(viewer) for viewer in turn.held_viewers}
+        whole = episodes.turn_document(row, lines, stream)
+        documents = [*episodes.personal_documents(lines, stream, left_out), *([whole] if whole else [])]
+        put(connection, documents, {line.id: line.seq for line in lines})
+        payload: dict[str, Any] = {"turn": row.id}
+        held = {"held": sorted(turn.held_viewers)} if turn.held_viewers else {}
+        self._job(connection, "index", f"index:{row.id}", payload)
+        self._job(connection, "consolidate", f"consolidate:{row.id}", payload | held)
 
     async def record_reply(self, stream_id: str, reply: BotReply) -> str:
         """Store something the bot said outside of `record`; return its id."""
 
         def write(connection: Connection) -> str:
-            stream = streams.stream_for(connection, stream_id)
+            stream = self._stream(connection, stream_id)
             reply_id = episodes.store_reply(connection, reply, stream)
             document = episodes.reply_document(episodes.lines_by_id(connection, [reply_id])[reply_id], stream)
             if document is not None:
@@ -201,6 +215,5 @@ class Recorder:
         self._enqueue(connection, kind=kind, key=key, payload=payload, now=self._clock.now(), again=again)
 
 
-def _observe(connection: Connection, batch: Batch, stream: Stream) -> tuple[int, list[KnownViewer]]:
-    added = episodes.store_lines(connection, batch, stream)
-    return added, viewers.known_of(connection, viewers.see(connection, batch.lines))
+def _observe(connection: Connection, batch: Batch, stream: Stream) -> tuple[int, viewers.Seen]:
+    return episodes.store_lines(connection, batch, stream), viewers.see(connection, batch.lines)

@@ -27,10 +27,12 @@ _BUSY_MS = 5000
 _READERS = 4
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _AUTOCHECKPOINT_PAGES = 16384  # a net only: checkpoints run in the background, off the writer
+# What SQLite or the system says, in the order of asking, and what to do about it.
 _ADVICE = (
     ("full", "the disk is full: free some space, then try again; nothing was stored"),
     ("locked", "another program holds the file: close it, then try again"),
     ("readonly", "the file cannot be written: check the owner and mode of the file and its directory"),
+    ("errno", "choose a data directory that this user may write"),
     ("unable to open", "the file cannot be opened: check that the directory exists and may be written"),
     ("malformed", "the file is damaged: restore the newest backup, or move the file away to begin anew"),
     ("not a database", "the file is no SQLite database: move it away, or choose another data directory"),

@@ -1,9 +1,10 @@
 """Documents: written with their way back to the lines they rest on, replaced by id, removed by id."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from memory.model import Document
 from memory.store.rows import Values
@@ -16,6 +17,12 @@ DOCUMENT = table_of(DocumentRow)
 SOURCE = table_of(DocumentSourceRow)
 LINE = table_of(LineRow)
 _CHUNK = 500  # SQLite allows 999 variables in its older builds
+# Statements of the hot path are built once, and lists of ids come in as one JSON value: building and expanding them each time
+# costs more than running them.
+IDS = text("SELECT value FROM json_each(:ids)")
+_BY_ID = select(DOCUMENT).where(DOCUMENT.c.id.in_(IDS))
+_LINE_SEQS = select(LINE.c.id, LINE.c.seq).where(LINE.c.id.in_(IDS))
+_LAST = select(func.max(DOCUMENT.c.seq))
 _SAME = ("text", "provenance", "collection", "subject", "author", "stream_id", "at", "valid_at", "invalid_at")
 
 
@@ -25,20 +32,24 @@ def chunks(ids: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield ids[start : start + _CHUNK]
 
 
-def put(connection: Connection, documents: Sequence[Document]) -> list[str]:
-    """Store documents: new ids are added, known ones replaced; return the ids that changed and must be indexed (again)."""
+def packed(ids: Iterable[str] | Iterable[int]) -> str:
+    """Return ids as the value of the `ids` parameter."""
+    return json.dumps(list(ids))
+
+
+def put(connection: Connection, documents: Sequence[Document], lines: Mapping[str, int] | None = None) -> list[str]:
+    """Store documents: new ids are added, known ones replaced; return the ids that changed and must be indexed (again).
+
+    `lines` gives the keys of all lines in their provenance, where the caller has them; otherwise they are looked up.
+    """
     rows = {row["id"]: row for row in map(_values, documents)}
-    known = {
-        row.id: row
-        for piece in chunks(list(rows))
-        for row in connection.execute(select(DOCUMENT).where(DOCUMENT.c.id.in_(piece))).all()
-    }
+    known = {row.id: row for row in connection.execute(_BY_ID, {"ids": packed(rows)}).all()}
     added = [row for id_, row in rows.items() if id_ not in known]
     changed = [
         row for id_, row in rows.items() if id_ in known and any(row[name] != getattr(known[id_], name) for name in _SAME)
     ]
     if added:
-        last = connection.scalar(select(func.max(DOCUMENT.c.seq))) or 0
+        last = connection.scalar(_LAST) or 0
         for seq, row in enumerate(added, last + 1):  # one writer: nobody else takes these numbers
             row["seq"] = seq
         connection.execute(insert(DOCUMENT), added)
@@ -46,12 +57,12 @@ def put(connection: Connection, documents: Sequence[Document]) -> list[str]:
         for row in changed:
             row["seq"] = known[row["id"]].seq
         _replace(connection, changed)
-    _link(connection, added + changed)
+    _link(connection, added + changed, lines)
     return [row["id"] for row in added + changed]
 
 
 def _values(document: Document) -> Values:
-    text = shortened(clean(document.text))
+    words = shortened(clean(document.text))
     return {
         "id": clean(document.id),
         "collection": document.collection,
@@ -59,8 +70,8 @@ def _values(document: Document) -> Values:
         "subject": clean_or_none(document.subject),
         "author": clean_or_none(document.author),
         "stream_id": document.stream_id,
-        "text": text,
-        "stems": stems(text),
+        "text": words,
+        "stems": stems(words),
         "provenance": [clean(one) for one in document.provenance],
         "at": milliseconds(document.at),
         "valid_at": milliseconds(document.valid_at),
@@ -80,14 +91,11 @@ def _replace(connection: Connection, rows: Sequence[Values]) -> None:
         connection.execute(delete(SOURCE).where(SOURCE.c.document_seq.in_(piece)))
 
 
-def _link(connection: Connection, rows: Sequence[Values]) -> None:
-    ids = list(dict.fromkeys(one for row in rows for one in row["provenance"]))
-    seqs = {
-        line.id: line.seq
-        for piece in chunks(ids)
-        for line in connection.execute(select(LINE.c.id, LINE.c.seq).where(LINE.c.id.in_(piece))).all()
-    }
-    links = {(seqs[one], row["seq"]) for row in rows for one in row["provenance"] if one in seqs}
+def _link(connection: Connection, rows: Sequence[Values], lines: Mapping[str, int] | None) -> None:
+    ids = dict.fromkeys(one for row in rows for one in row["provenance"])
+    if lines is None:
+        lines = {line.id: line.seq for line in connection.execute(_LINE_SEQS, {"ids": packed(ids)}).all()}
+    links = {(lines[one], row["seq"]) for row in rows for one in row["provenance"] if one in lines}
     if links:
         values = [{"line_seq": line_seq, "document_seq": seq} for line_seq, seq in sorted(links)]
         connection.execute(insert(SOURCE), values)

@@ -7,20 +7,31 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid5
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.events import BotReply
-from memory.model import Batch, Document, Said, Stream, Turn
+from memory.model import Batch, Document, Stream, Turn
 from memory.store import tombstones
 from memory.store.collections import collection_name
-from memory.store.document_writes import LINE, chunks
+from memory.store.document_writes import IDS, LINE, packed
 from memory.store.rows import line_of, line_values, reply_values, shown_text
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
 from memory.store.tables import TurnRow, table_of
 
 TURN = table_of(TurnRow)
+_ADD_LINES = insert(LINE).on_conflict_do_nothing(index_elements=["id"])
+_OPEN_TURN = insert(TURN).on_conflict_do_nothing(index_elements=["id"])
+_CLOSED = ("reply_id", "reply_state", "reply_reason", "model", "prompt_tokens", "completion_tokens", "reply_seconds")
+_CLOSE_TURN = (
+    update(TURN)
+    .where(TURN.c.id == bindparam("turn"), TURN.c.state == "open")
+    .values(state="recorded", **{name: bindparam(f"new_{name}") for name in _CLOSED})
+    .returning(TURN)
+)
+_TURN_BY_ID = select(TURN).where(TURN.c.id == bindparam("turn"))
+_LINES_BY_ID = select(LINE).where(LINE.c.id.in_(IDS))
 _IDS = UUID("f1b6f0d4-2f0e-4c86-9c5c-1d7d8a3a5f10")
 
 
@@ -31,11 +42,12 @@ def derived_id(kind: str, *parts: str) -> str:
 
 def store_lines(connection: Connection, batch: Batch, stream: Stream) -> int:
     """Store a batch's lines and open its turn; return how many lines were new. What was deleted before it came stays out."""
-    rows = [line_values(line, stream.id, batch.id) for line in batch.lines]
+    turn_id = batch.id
+    rows = [line_values(line, stream.id, turn_id) for line in batch.lines]
     tombstones.apply(connection, stream.id, rows)
-    added = connection.execute(insert(LINE).on_conflict_do_nothing(index_elements=["id"]), rows).rowcount
+    added = connection.execute(_ADD_LINES, rows).rowcount
     opened = {
-        "id": batch.id,
+        "id": turn_id,
         "stream_id": batch.stream_id,  # as the batch has it, a joined temporary one too: the turn's id is made from it
         "at": milliseconds(batch.closed_at),
         "state": "open",
@@ -45,47 +57,47 @@ def store_lines(connection: Connection, batch: Batch, stream: Stream) -> int:
         "completion_tokens": 0,
         "reply_seconds": 0.0,
     }
-    connection.execute(insert(TURN).values(**opened).on_conflict_do_nothing(index_elements=["id"]))
+    connection.execute(_OPEN_TURN, [opened])
     return added
 
 
 def lines_by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
     """Return the rows of these lines, by id; unknown ids are missing."""
-    return {row.id: row for piece in chunks(ids) for row in connection.execute(select(LINE).where(LINE.c.id.in_(piece))).all()}
+    return {row.id: row for row in connection.execute(_LINES_BY_ID, {"ids": packed(ids)}).all()}
 
 
 def turn_row(connection: Connection, turn_id: str) -> Row[Any] | None:
     """Return the row of a turn, None where it was never observed."""
-    return connection.execute(select(TURN).where(TURN.c.id == turn_id)).one_or_none()
+    return connection.execute(_TURN_BY_ID, {"turn": turn_id}).one_or_none()
 
 
-def close_turn(connection: Connection, turn: Turn, stream: Stream) -> Row[Any]:
-    """Mark the turn as recorded, with what became of its reply; a sent reply becomes a line. Return its row."""
+def close_turn(connection: Connection, turn: Turn, turn_id: str, stream: Stream) -> Row[Any] | None:
+    """Mark an open turn as recorded, with what became of its reply, which becomes a line if it was sent.
+
+    Return the turn's row; None where no such turn is open, and nothing was changed.
+    """
     said = turn.said
-    reply = _reply_of(turn)
-    reply_id = store_reply(connection, reply, stream, turn.batch.id) if reply else None
-    connection.execute(
-        update(TURN)
-        .where(TURN.c.id == turn.batch.id)
-        .values(
-            state="recorded",
-            reply_id=reply_id,
-            reply_state=said.state,
-            reply_reason=clean(said.reason),
-            model=clean_or_none(said.model),
-            prompt_tokens=said.prompt_tokens,
-            completion_tokens=said.completion_tokens,
-            reply_seconds=said.seconds,
-        )
-    )
-    return connection.execute(select(TURN).where(TURN.c.id == turn.batch.id)).one()
+    reply = _reply_of(turn, turn_id)
+    closed = {
+        "new_reply_id": clean(reply.id) if reply and reply.id else None,
+        "new_reply_state": said.state,
+        "new_reply_reason": clean(said.reason),
+        "new_model": clean_or_none(said.model),
+        "new_prompt_tokens": said.prompt_tokens,
+        "new_completion_tokens": said.completion_tokens,
+        "new_reply_seconds": said.seconds,
+    }
+    row = connection.execute(_CLOSE_TURN, {"turn": turn_id, **closed}).one_or_none()
+    if row is not None and reply is not None:
+        store_reply(connection, reply, stream, turn_id)
+    return row
 
 
-def _reply_of(turn: Turn) -> BotReply | None:
-    said: Said = turn.said
+def _reply_of(turn: Turn, turn_id: str) -> BotReply | None:
+    said = turn.said
     if said.state != "sent" or not said.text:
         return None
-    id_ = said.reply_id or derived_id("reply", turn.batch.id)
+    id_ = said.reply_id or derived_id("reply", turn_id)
     return BotReply(at=said.at or turn.batch.closed_at, text=said.text, in_reply_to=said.in_reply_to, id=id_)
 
 
@@ -94,7 +106,7 @@ def store_reply(connection: Connection, reply: BotReply, stream: Stream, turn_id
     reply_id = clean(reply.id) if reply.id else derived_id("reply", stream.id, str(milliseconds(reply.at)), reply.text)
     rows = [reply_values(reply, reply_id, stream, turn_id)]
     tombstones.apply(connection, stream.id, rows)
-    connection.execute(insert(LINE).on_conflict_do_nothing(index_elements=["id"]), rows)
+    connection.execute(_ADD_LINES, rows)
     return reply_id
 
 

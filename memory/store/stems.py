@@ -11,7 +11,8 @@ from functools import lru_cache
 import snowballstemmer
 
 _WORD = re.compile(r"[^\W_]+")
-_LONGEST = 40  # no word is longer; a run of one letter is
+_LONGEST_STEMMED = 24  # longer ones are shouts and links
+_LONGEST = 40
 _MOST = 2000  # words of one text that are indexed
 _ITALIAN = snowballstemmer.stemmer("italian")
 _ENGLISH = snowballstemmer.stemmer("english")
@@ -19,25 +20,28 @@ _ENGLISH = snowballstemmer.stemmer("english")
 
 def folded(text: str) -> str:
     """Return `text` in compatibility form, without case and combining marks (`perché` and `PERCHE` are the same)."""
+    if text.isascii():
+        return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 def _ascii(stem: str) -> str:
     """Spell other alphabets in ASCII, so that the index need not know what their letters are."""
-    return "".join(char if char.isascii() else f"_{ord(char):x}_" for char in stem)
+    return stem if stem.isascii() else "".join(char if char.isascii() else f"_{ord(char):x}_" for char in stem)
 
 
 @lru_cache(maxsize=65536)
 def _stems_of(word: str) -> tuple[str, ...]:
-    stems = (folded(_ITALIAN.stemWord(word)), folded(_ENGLISH.stemWord(word)))
-    return tuple(dict.fromkeys(_ascii(stem) for stem in stems if stem))
+    if not word.isascii() or not word.isalpha() or len(word) > _LONGEST_STEMMED:
+        return (_ascii(word[:_LONGEST]),)
+    return tuple(dict.fromkeys((_ITALIAN.stemWord(word), _ENGLISH.stemWord(word))))
 
 
 def word_stems(text: str) -> list[tuple[str, ...]]:
     """Return the stems of each word of `text`, in its order, repeats kept; each stem of `[a-z0-9_]` alone, safe to quote."""
     words = _WORD.findall(folded(text[: _MOST * _LONGEST]))[:_MOST]
-    return [found for word in words if (found := _stems_of(word[:_LONGEST]))]
+    return [found for word in words if (found := _stems_of(word))]
 
 
 def stems(text: str) -> str:

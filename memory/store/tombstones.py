@@ -1,14 +1,19 @@
 """What was removed, without its content: what arrives later than its own deletion stays out."""
 
+import json
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, text
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.store.rows import Values
 from memory.store.tables import TombstoneRow, table_of
 
 TOMBSTONE = table_of(TombstoneRow)
+_SET_FOR = text(
+    "SELECT scope, tombstone.key, at FROM json_each(:wanted) AS wanted CROSS JOIN tombstone "
+    "ON scope = json_extract(wanted.value, '$[0]') AND tombstone.key = json_extract(wanted.value, '$[1]')"
+)
 
 
 def stream_user(stream_id: str, viewer_id: str) -> str:
@@ -33,14 +38,13 @@ def apply(connection: Connection, stream_id: str, rows: Sequence[Values]) -> Non
     A viewer's tombstone, and a time-out's, cover what was written up to their time: what is said after it is a new matter.
     """
     viewers = {row["viewer_id"] for row in rows if row["viewer_id"] is not None}
-    wanted = {
-        "line": [row["id"] for row in rows],
-        "viewer": sorted(viewers),
-        "stream_user": sorted(stream_user(stream_id, viewer) for viewer in viewers),
-        "stream_chat": [stream_id],
-    }
-    matches = [and_(TOMBSTONE.c.scope == scope, TOMBSTONE.c.key.in_(keys)) for scope, keys in wanted.items()]
-    found = {(row.scope, row.key): row.at for row in connection.execute(select(TOMBSTONE).where(or_(*matches))).all()}
+    wanted = [
+        *(["line", row["id"]] for row in rows),
+        *(["viewer", viewer] for viewer in viewers),
+        *(["stream_user", stream_user(stream_id, viewer)] for viewer in viewers),
+        ["stream_chat", stream_id],
+    ]
+    found = {(row.scope, row.key): row.at for row in connection.execute(_SET_FOR, {"wanted": json.dumps(wanted)}).all()}
     if not found:
         return
     for row in rows:

@@ -1,7 +1,8 @@
 """Who takes part in the chat: the id is the person, names are dated sightings, and a book in memory answers the planner."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory.events import Line, Message
 from memory.model import KnownViewer
 from memory.store.database import Database
-from memory.store.document_writes import chunks
+from memory.store.document_writes import IDS, chunks, packed
 from memory.store.rows import Values
 from memory.store.scrub import clean
 from memory.store.stamps import milliseconds, moment
@@ -19,6 +20,19 @@ from memory.store.tables import ViewerNameRow, ViewerRow, table_of
 
 VIEWER = table_of(ViewerRow)
 NAME = table_of(ViewerNameRow)
+_BY_ID = select(VIEWER).where(VIEWER.c.id.in_(IDS))
+_ADD = insert(VIEWER)
+_CHANGED = ("login", "name", "is_bot", "first_seen", "last_seen")
+_CHANGE = update(VIEWER).where(VIEWER.c.id == bindparam("of")).values({name: bindparam(f"new_{name}") for name in _CHANGED})
+_NAMES = upsert(NAME)
+_ADD_NAMES = _NAMES.on_conflict_do_update(
+    index_elements=["viewer_id", "login", "name"],
+    set_={
+        "first_at": func.min(NAME.c.first_at, _NAMES.excluded.first_at),
+        "last_at": func.max(NAME.c.last_at, _NAMES.excluded.last_at),
+    },
+)
+_NEWEST_NAME = (NAME.c.last_at.desc(), NAME.c.login, NAME.c.name)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,25 +65,32 @@ def _sightings(lines: Sequence[Line]) -> list[_Sighting]:
     return list(seen.values())
 
 
-def see(connection: Connection, lines: Sequence[Line]) -> list[str]:
-    """Note who wrote these lines and what they were called; return the viewers' ids. Older sightings never rename anybody."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a batch changed about viewers: those who are new or were renamed, and when the others were last seen."""
+
+    changed: tuple[KnownViewer, ...] = ()
+    last_seen: Mapping[str, datetime] = field(default_factory=dict)
+
+
+def see(connection: Connection, lines: Sequence[Line]) -> Seen:
+    """Note who wrote these lines and what they were called. Older sightings never rename anybody."""
     seen = _sightings(lines)
-    ids = [one.id for one in seen]
-    known = {
-        row.id: row for piece in chunks(ids) for row in connection.execute(select(VIEWER).where(VIEWER.c.id.in_(piece))).all()
-    }
+    known = {row.id: row for row in connection.execute(_BY_ID, {"ids": packed(one.id for one in seen)}).all()}
     added = [_new_row(one) for one in seen if one.id not in known]
     changed = [_changed_row(one, known[one.id]) for one in seen if one.id in known]
     if added:
-        connection.execute(insert(VIEWER), added)
+        connection.execute(_ADD, added)
     if changed:
-        columns = ("login", "name", "is_bot", "first_seen", "last_seen")
-        statement = (
-            update(VIEWER).where(VIEWER.c.id == bindparam("of")).values({name: bindparam(f"new_{name}") for name in columns})
-        )
-        connection.execute(statement, changed)
-    _note_names(connection, [row for one in seen for row in _name_rows(one, known.get(one.id))])
-    return ids
+        connection.execute(_CHANGE, changed)
+    names = [row for one in seen for row in _name_rows(one, known.get(one.id))]
+    if names:
+        connection.execute(_ADD_NAMES, names)
+    fresh = {row["viewer_id"] for row in names}
+    return Seen(
+        changed=tuple(known_of(connection, sorted(fresh))) if fresh else (),
+        last_seen={row["of"]: moment(row["new_last_seen"]) for row in changed if row["of"] not in fresh},
+    )
 
 
 def _new_row(one: _Sighting) -> Values:
@@ -109,17 +130,6 @@ def _name_rows(one: _Sighting, row: Row[Any] | None) -> list[Values]:
     ]
 
 
-def _note_names(connection: Connection, rows: Sequence[Values]) -> None:
-    if not rows:
-        return
-    statement = upsert(NAME)
-    dates = {
-        "first_at": func.min(NAME.c.first_at, statement.excluded.first_at),
-        "last_at": func.max(NAME.c.last_at, statement.excluded.last_at),
-    }
-    connection.execute(statement.on_conflict_do_update(index_elements=["viewer_id", "login", "name"], set_=dates), rows)
-
-
 def known_of(connection: Connection, ids: Sequence[str]) -> list[KnownViewer]:
     """Return what is known of these viewers, opted-out ones aside."""
     return [
@@ -136,9 +146,6 @@ async def all_known(session: AsyncSession) -> list[KnownViewer]:
     """Return everybody seen in this channel, opted-out viewers aside."""
     people = (await session.execute(select(VIEWER).where(VIEWER.c.opted_out.is_(False)))).all()
     return _known(people, (await session.execute(select(NAME).order_by(*_NEWEST_NAME))).all())
-
-
-_NEWEST_NAME = (NAME.c.last_at.desc(), NAME.c.login, NAME.c.name)
 
 
 def _known(people: Sequence[Row[Any]], names: Sequence[Row[Any]]) -> list[KnownViewer]:
@@ -167,7 +174,7 @@ class ViewerBook:
     def __init__(self) -> None:
         """Start unread."""
         self._people: dict[str, KnownViewer] | None = None
-        self._noted: dict[str, KnownViewer] = {}
+        self._waiting: list[Seen] = []
 
     async def everybody(self, database: Database) -> list[KnownViewer]:
         """Return everybody, reading them from the database the first time.
@@ -176,20 +183,25 @@ class ViewerBook:
             StoreUnavailable: the first reading failed; the next call tries again.
         """
         if self._people is None:
+            self._waiting.clear()
             async with database.reading() as session:
                 read = {viewer.id: viewer for viewer in await all_known(session)}
             if self._people is None:
-                self._people = read | self._noted
+                self._people = read
+                for seen in self._waiting:
+                    self.note(seen)
         return list(self._people.values())
 
-    def note(self, viewers: Iterable[KnownViewer]) -> None:
+    def note(self, seen: Seen) -> None:
         """Take what was just committed."""
-        fresh = {viewer.id: viewer for viewer in viewers}
         if self._people is None:
-            self._noted |= fresh
-        else:
-            self._people |= fresh
+            self._waiting.append(seen)
+            return
+        self._people |= {viewer.id: viewer for viewer in seen.changed}
+        for id_, at in seen.last_seen.items():
+            if id_ in self._people:
+                self._people[id_] = replace(self._people[id_], last_seen=at)
 
     def forget(self) -> None:
         """Read everybody anew at the next question."""
-        self._people, self._noted = None, {}
+        self._people = None
