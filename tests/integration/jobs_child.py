@@ -16,7 +16,7 @@ from typing import Any
 
 from builders_jobs import QUICK, add_turn, open_database
 from fakes.file_vectors import FileVectors
-from fakes.hash_embedder import HashEmbedder
+from fakes.noted_embedder import NotedEmbedder
 from sqlalchemy import Connection
 
 from memory.clock import WallClock
@@ -60,7 +60,7 @@ class Gun:
 def worker_of(database: Database, sink: FileVectors, gun: Gun, seed: int) -> Worker:
     limits = replace(QUICK, backoff_base_seconds=0.02, max_crashes=1000)
     worker = Worker(database, clock=WallClock(), limits=limits, random=Random(seed))
-    indexer = Indexer(database, vectors=sink, embedder=HashEmbedder())
+    indexer = Indexer(database, vectors=sink, embedder=NotedEmbedder())
 
     async def index(payloads: Sequence[Mapping[str, Any]]) -> None:
         gun.at("after_claim")

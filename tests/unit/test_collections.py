@@ -16,7 +16,9 @@ def test_a_numeric_id_stays_readable() -> None:
     assert collection_name("stream", "41000") == "stream-41000"
 
 
-@pytest.mark.parametrize("hostile", ["../../etc/passwd", "C:\\Windows", "", ".", "a" * 10_000, "\x00", "\ud800", "🦊", "con", "A b"])
+@pytest.mark.parametrize(
+    "hostile", ["../../etc/passwd", "C:\\Windows", "", ".", "a" * 10_000, "\x00", "\ud800", "🦊", "con", "A b"]
+)
 def test_any_id_gives_a_valid_name(hostile: str) -> None:
     assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,510}[a-z0-9]", collection_name("viewer", hostile))
 
