@@ -13,9 +13,10 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from memory.clock import Clock
 from memory.errors import CollectionLost, IndexUnavailable, ModelMismatch
 from memory.ports import Embedder, VectorIndex, Vectors
-from memory.store import documents
+from memory.store import documents, outbox
 from memory.store.database import Database
 from memory.store.documents import Indexable
 
@@ -26,6 +27,7 @@ T = TypeVar("T")
 GROUP = 128  # turns in one call of `index`: about one stream, so that a replay touches each viewer's collection once a stream
 _EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
 _CHUNK = 1024  # documents between two reads of a rebuild
+_DRIFT = 200  # collections in one `drift` job: a few seconds
 
 
 class BulkIndex(VectorIndex, Protocol):
@@ -37,6 +39,14 @@ class BulkIndex(VectorIndex, Protocol):
         Raises:
             CollectionLost: these must be dropped and stored whole; the others are stored.
             IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
+        """
+        ...
+
+    async def vacuum(self) -> int:
+        """Erase the bytes of what was deleted; return how many folders were cleaned.
+
+        Raises:
+            IndexUnavailable: a folder could not be cleaned; the next call tries again.
         """
         ...
 
@@ -55,11 +65,12 @@ class Drift:
 class Indexer:
     """Handlers `index` and `purge` for the worker, and the maintenance that `ricordo reindex` and `doctor` call."""
 
-    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder) -> None:
+    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder, clock: Clock) -> None:
         """Take the store, the index and the embedder; none of them is closed here."""
         self._database = database
         self._vectors = vectors
         self._embedder = embedder
+        self._clock = clock
 
     @property
     def model(self) -> str:
@@ -150,32 +161,45 @@ class Indexer:
         return len(found)
 
     async def drift(self) -> list[Drift]:
-        """Return the collections in which index and SQL differ, in alphabetical order; an empty list means none."""
+        """Return the collections in which index and SQL differ, in the order of their names; an empty list means none.
+
+        A collection of which SQL knows nothing any more is not seen: `purge` drops it when its last document goes.
+        """
         async with self._database.reading() as session:
             names = await documents.collections(session)
+        return await self._drifted(names)
+
+    async def repair(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Measure and mend the drift of the next collections behind `after`: the handler of `drift` jobs.
+
+        A job that leaves collections over adds the next one, so that chat is indexed in between. `day` keeps their keys apart.
+        """
+        for payload in payloads:
+            async with self._database.reading() as session:
+                names = await documents.collections(session, after=payload.get("after", ""), limit=_DRIFT)
+            for drift in await self._drifted(names):
+                await self._mend(drift)
+            if len(names) == _DRIFT:
+                await self._go_on(payload["day"], names[-1])
+
+    async def _go_on(self, day: str, after: str) -> None:
+        key, payload, now = f"drift:{day}:{after}", {"day": day, "after": after}, self._clock.now()
+        await self._database.write(lambda c: outbox.enqueue(c, kind="drift", key=key, payload=payload, now=now))
+
+    async def _drifted(self, names: Sequence[str]) -> list[Drift]:
         found = [await self._drift_of(name) for name in names]
         return [drift for drift in found if drift.missing or drift.extra or drift.stale or drift.broken]
 
-    async def repair(self, payloads: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Measure the drift and mend it: the handler behind the nightly `drift` job, whose payloads say nothing."""
-        found = await self.drift()
-        log.info("drift_checked", jobs=len(payloads), collections=len(found))
-        for drift in found:
-            log.warning(
-                "drift_found",
-                collection=drift.collection,
-                missing=len(drift.missing),
-                extra=len(drift.extra),
-                stale=len(drift.stale),
-                broken=drift.broken,
-            )
-            if drift.broken:
-                await self.rebuild(drift.collection)
-                continue
-            await self._vectors.delete(drift.collection, drift.extra)
-            async with self._database.reading() as session:
-                lacking = await documents.of_jobs(session, [{"documents": [*drift.missing, *drift.stale]}])
-            await self._store(lacking)
+    async def _mend(self, drift: Drift) -> None:
+        counted = {"missing": len(drift.missing), "extra": len(drift.extra), "stale": len(drift.stale)}
+        log.warning("drift_found", collection=drift.collection, broken=drift.broken, **counted)
+        if drift.broken:
+            await self.rebuild(drift.collection)
+            return
+        await self._vectors.delete(drift.collection, drift.extra)
+        async with self._database.reading() as session:
+            lacking = await documents.of_jobs(session, [{"documents": [*drift.missing, *drift.stale]}])
+        await self._store(lacking)
 
     async def _drift_of(self, collection: str) -> Drift:
         async with self._database.reading() as session:

@@ -64,6 +64,9 @@ class FileVectors:
         self._fault(collection)
         return {row[0] for row in self._file.execute("SELECT id FROM vector WHERE collection = ?", (collection,))}
 
+    async def vacuum(self) -> int:
+        return 0
+
     async def close(self) -> None:
         self._file.close()
 

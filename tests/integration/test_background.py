@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from builders_jobs import START
 from fakes.noted_embedder import NotedEmbedder
+from structlog.testing import capture_logs
 
 from memory.background import Background
 from memory.clock import Clock, VirtualClock, WallClock
@@ -19,6 +20,7 @@ from memory.jobs import Jobs
 from memory.model import Batch, Said, Stream, Turn
 from memory.recipes import JobLimits
 from memory.record import Recorder
+from memory.schedule import tick
 from memory.store import outbox
 from memory.store.chroma import ChromaIndex
 from memory.store.database import Database
@@ -130,6 +132,19 @@ async def test_live_a_turn_is_indexed_in_the_background_until_it_stops(tmp_path:
     await asyncio.sleep(0.3)
     assert (await house.jobs.counts())["done"] == 1
     assert (tmp_path / "scheduler.db").exists()
+
+
+async def test_every_tick_of_the_schedule_finds_its_chore(tmp_path: Path, house: House) -> None:
+    with capture_logs() as logs:
+        await house.background.start(tmp_path)
+        for name in ("drain", "recover", "checkpoint", "prune", "drift", "vacuum"):
+            await tick(name)
+        async with asyncio.timeout(10):
+            while [job.state for job in await house.jobs.listed(kind="drift")] != ["done"]:  # noqa: ASYNC110 - no event
+                await asyncio.sleep(0.02)
+        await house.background.stop()
+    assert not [entry for entry in logs if entry["event"] in {"chore_unknown", "chore_failed"}]
+    assert {"jobs_pruned", "index_cleaned"} <= {entry["event"] for entry in logs}
 
 
 async def test_another_embedder_is_refused_at_the_next_opening_until_reindexed(house: House) -> None:

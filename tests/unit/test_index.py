@@ -3,14 +3,16 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from builders_jobs import a_worker, add_turn, enqueue, erase, open_database, states
+from builders_jobs import START, a_worker, add_turn, enqueue, erase, open_database, states
 from fakes.file_vectors import FileVectors
 from fakes.noted_embedder import NotedEmbedder
 from sqlalchemy import Connection, select, update
 
+from memory.clock import VirtualClock
 from memory.errors import CollectionLost, IndexUnavailable, ModelMismatch, ModelUnavailable
 from memory.index import Drift, Indexer
 from memory.ports import Vectors
+from memory.store import outbox
 from memory.store.database import Database
 from memory.store.tables import DocumentRow, table_of
 
@@ -32,7 +34,7 @@ async def vectors() -> AsyncIterator[FileVectors]:
 
 
 def an_indexer(database: Database, vectors: FileVectors, embedder: NotedEmbedder | None = None) -> Indexer:
-    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder())
+    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder(), clock=VirtualClock(START))
 
 
 async def turns(database: Database, numbers: Sequence[int], *, reply: bool = False) -> list[str]:
@@ -307,3 +309,23 @@ async def test_the_nightly_job_mends_the_drift(database: Database, vectors: File
     assert await worker.run_due() == 1
     assert await indexer.drift() == []
     assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s1": {whole}}
+
+
+async def test_the_nightly_job_goes_through_many_collections_in_several_jobs(
+    database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.index._DRIFT", 2)
+    await turns(database, [1])
+    indexer = an_indexer(database, vectors)
+    worker = a_worker(database)
+    worker.register("drift", indexer.repair)
+    await indexer.index([{"turn": "t1"}])
+    await vectors.drop("viewer-b")
+
+    def add(connection: Connection) -> None:
+        outbox.enqueue(connection, kind="drift", key="drift:today", payload={"day": "today"}, now=START)
+
+    await database.write(add)
+    assert await worker.run_due() == 2
+    assert list(await states(database)) == ["index:t1", "drift:today", "drift:today:viewer-a"]
+    assert await indexer.drift() == []
