@@ -6,7 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -165,14 +165,17 @@ async def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> Non
         await Database.open(tmp_path / "data" / "memory.db")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-async def test_an_unwritable_directory_is_refused(tmp_path: Path) -> None:
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Iterator[Path]:
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    try:
-        with pytest.raises(StoreUnavailable, match="may be written"):
-            await Database.open(tmp_path / "memory.db")
-    finally:
-        tmp_path.chmod(stat.S_IRWXU)
+    yield tmp_path
+    tmp_path.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_an_unwritable_directory_is_refused(unwritable: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="may be written"):
+        await Database.open(unwritable / "memory.db")
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that nobody can write")
@@ -199,15 +202,20 @@ async def test_nothing_works_after_close_and_closing_twice_is_fine(tmp_path: Pat
             pass
 
 
+NEVER_CLOSES = """
+import asyncio, pathlib, sys
+from sqlalchemy import text
+from memory.store.database import Database
+async def main():
+    database = await Database.open(pathlib.Path(sys.argv[1]))
+    await database.write(lambda c: c.exec_driver_sql("INSERT INTO meta VALUES ('a', 'v')"))
+    async with database.reading() as session:
+        await session.execute(text("SELECT 1"))
+asyncio.run(main())
+"""
+
+
 def test_a_program_that_never_closes_its_database_still_ends(tmp_path: Path) -> None:
-    program = (
-        "import asyncio, pathlib\nfrom sqlalchemy import text\nfrom memory.store.database import Database\n"
-        "async def main():\n"
-        f"    database = await Database.open(pathlib.Path({str(tmp_path)!r}) / 'memory.db')\n"
-        "    await database.write(lambda c: c.exec_driver_sql(\"INSERT INTO meta VALUES ('a', 'v')\"))\n"
-        "    async with database.reading() as session:\n        await session.execute(text('SELECT 1'))\n"
-        "asyncio.run(main())\n"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", program], cwd=root, timeout=60, check=False, capture_output=True)
+    command = [sys.executable, "-c", NEVER_CLOSES, str(tmp_path / "memory.db")]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], timeout=60, check=False, capture_output=True)
     assert done.returncode == 0, done.stderr

@@ -51,7 +51,7 @@ def test_an_empty_file_becomes_a_memory(path: Path) -> None:
 def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
     migrate(path)
     run(path, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(SchemaTooNew, match="schema 9999.*newer version wrote it"):
+    with pytest.raises(SchemaTooNew, match=r"schema 9999.*newer version wrote it"):
         migrate(path)
     assert run(path, "SELECT version_num FROM alembic_version") == [("9999",)]
 
@@ -92,8 +92,10 @@ def upgrade_folder(path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> No
 REBUILD = """    with op.batch_alter_table("document", recreate="always") as batch:
         batch.add_column(sa.Column("mood", sa.String(), nullable=True))"""
 FILL = (
-    "INSERT INTO document (seq, id, collection, kind, text, stems, provenance, at, superseded) "
-    "VALUES (1, 'd1', 'viewer-1', 'message', 'ciao', 'cia', '[]', 0, 0)",
+    (
+        "INSERT INTO document (seq, id, collection, kind, text, stems, provenance, at, superseded) "
+        "VALUES (1, 'd1', 'viewer-1', 'message', 'ciao', 'cia', '[]', 0, 0)"
+    ),
     "INSERT INTO document_source VALUES (7, 1)",
 )
 

@@ -30,15 +30,28 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def stream(id_: str = "s1", **changes: Any) -> Stream:
+def stream(id_: str = "s1", **changes: Any) -> Stream:  # noqa: ANN401 - any field
     return replace(Stream(id=id_, channel=CHANNEL, bot=BOT, started_at=START), **changes)
 
 
-def message(id_: str, text: str = "ciao", user: Viewer = ALICE, *, second: float = 1, **changes: Any) -> Message:
+def message(
+    id_: str,
+    text: str = "ciao",
+    user: Viewer = ALICE,
+    *,
+    second: float = 1,
+    **changes: Any,  # noqa: ANN401 - any field
+) -> Message:
     return replace(Message(id=id_, at=at(second), user=user, text=text), **changes)
 
 
-def notice(id_: str, kind: str = "resub", user: Viewer | None = ALICE, text: str | None = None, **changes: Any) -> Notice:
+def notice(
+    id_: str,
+    kind: str = "resub",
+    user: Viewer | None = ALICE,
+    text: str | None = None,
+    **changes: Any,  # noqa: ANN401 - any field
+) -> Notice:
     return replace(Notice(id=id_, at=at(1), kind=kind, user=user, text=text), **changes)
 
 
@@ -75,13 +88,13 @@ class Store:
     recorder: Recorder
     reader: Reader
 
-    async def observe_and_record(self, *lines: Line, **changes: Any) -> Turn:
+    async def observe_and_record(self, *lines: Line, **changes: Any) -> Turn:  # noqa: ANN401 - as `turn` takes them
         whole = turn(*lines, **changes)
         await self.recorder.observe(whole.batch)
         await self.recorder.record(whole)
         return whole
 
-    async def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    async def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in await self.database.write(lambda c: c.exec_driver_sql(sql, values).all())]
 
     async def jobs(self, kind: str) -> list[dict[str, Any]]:
