@@ -30,7 +30,7 @@ class Background:
     ) -> None:
         """Register the handlers of `index`, `purge` and `drift`; nothing runs yet. `random` is seeded in a replay."""
         self.worker = Worker(database, clock=clock, limits=limits, random=random)
-        self.indexer = Indexer(database, vectors=vectors, embedder=embedder)
+        self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock)
         self._limits = limits
         self._schedule: Schedule | None = None
         self.worker.register("index", self.indexer.index, group=GROUP)
@@ -38,6 +38,7 @@ class Background:
         self.worker.register("drift", self.indexer.repair)
         self.worker.daily("drift")
         self.worker.chore("checkpoint", database.checkpoint)
+        self.worker.chore("vacuum", vectors.vacuum)
 
     async def prepare(self) -> None:
         """Recover what a crash left, and see that the index and the embedder belong together. Call once, before anything runs.

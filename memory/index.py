@@ -3,17 +3,20 @@
 SQL is the truth. Every step reads it anew, in a session that is closed before the embedder or the index is waited for.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from memory.clock import Clock
 from memory.errors import CollectionLost, IndexUnavailable, ModelMismatch
 from memory.ports import Embedder, VectorIndex, Vectors
-from memory.store import documents
+from memory.store import documents, outbox
 from memory.store.database import Database
 from memory.store.documents import Indexable
 
@@ -22,8 +25,9 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 GROUP = 128  # turns in one call of `index`: about one stream, so that a replay touches each viewer's collection once a stream
-_EMBED = 1024  # documents embedded and stored together: bounds the memory of a rebuild
+_EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
 _CHUNK = 1024  # documents between two reads of a rebuild
+_DRIFT = 200  # collections in one `drift` job: a few seconds
 
 
 class BulkIndex(VectorIndex, Protocol):
@@ -35,6 +39,14 @@ class BulkIndex(VectorIndex, Protocol):
         Raises:
             CollectionLost: these must be dropped and stored whole; the others are stored.
             IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
+        """
+        ...
+
+    async def vacuum(self) -> int:
+        """Erase the bytes of what was deleted; return how many folders were cleaned.
+
+        Raises:
+            IndexUnavailable: a folder could not be cleaned; the next call tries again.
         """
         ...
 
@@ -53,11 +65,12 @@ class Drift:
 class Indexer:
     """Handlers `index` and `purge` for the worker, and the maintenance that `ricordo reindex` and `doctor` call."""
 
-    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder) -> None:
+    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder, clock: Clock) -> None:
         """Take the store, the index and the embedder; none of them is closed here."""
         self._database = database
         self._vectors = vectors
         self._embedder = embedder
+        self._clock = clock
 
     @property
     def model(self) -> str:
@@ -148,32 +161,45 @@ class Indexer:
         return len(found)
 
     async def drift(self) -> list[Drift]:
-        """Return the collections in which index and SQL differ, in alphabetical order; an empty list means none."""
+        """Return the collections in which index and SQL differ, in the order of their names; an empty list means none.
+
+        A collection of which SQL knows nothing any more is not seen: `purge` drops it when its last document goes.
+        """
         async with self._database.reading() as session:
             names = await documents.collections(session)
+        return await self._drifted(names)
+
+    async def repair(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Measure and mend the drift of the next collections behind `after`: the handler of `drift` jobs.
+
+        A job that leaves collections over adds the next one, so that chat is indexed in between. `day` keeps their keys apart.
+        """
+        for payload in payloads:
+            async with self._database.reading() as session:
+                names = await documents.collections(session, after=payload.get("after", ""), limit=_DRIFT)
+            for drift in await self._drifted(names):
+                await self._mend(drift)
+            if len(names) == _DRIFT:
+                await self._go_on(payload["day"], names[-1])
+
+    async def _go_on(self, day: str, after: str) -> None:
+        key, payload, now = f"drift:{day}:{after}", {"day": day, "after": after}, self._clock.now()
+        await self._database.write(lambda c: outbox.enqueue(c, kind="drift", key=key, payload=payload, now=now))
+
+    async def _drifted(self, names: Sequence[str]) -> list[Drift]:
         found = [await self._drift_of(name) for name in names]
         return [drift for drift in found if drift.missing or drift.extra or drift.stale or drift.broken]
 
-    async def repair(self, payloads: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Measure the drift and mend it: the handler behind the nightly `drift` job, whose payloads say nothing."""
-        found = await self.drift()
-        log.info("drift_checked", jobs=len(payloads), collections=len(found))
-        for drift in found:
-            log.warning(
-                "drift_found",
-                collection=drift.collection,
-                missing=len(drift.missing),
-                extra=len(drift.extra),
-                stale=len(drift.stale),
-                broken=drift.broken,
-            )
-            if drift.broken:
-                await self.rebuild(drift.collection)
-                continue
-            await self._vectors.delete(drift.collection, drift.extra)
-            async with self._database.reading() as session:
-                lacking = await documents.of_jobs(session, [{"documents": [*drift.missing, *drift.stale]}])
-            await self._store(lacking)
+    async def _mend(self, drift: Drift) -> None:
+        counted = {"missing": len(drift.missing), "extra": len(drift.extra), "stale": len(drift.stale)}
+        log.warning("drift_found", collection=drift.collection, broken=drift.broken, **counted)
+        if drift.broken:
+            await self.rebuild(drift.collection)
+            return
+        await self._vectors.delete(drift.collection, drift.extra)
+        async with self._database.reading() as session:
+            lacking = await documents.of_jobs(session, [{"documents": [*drift.missing, *drift.stale]}])
+        await self._store(lacking)
 
     async def _drift_of(self, collection: str) -> Drift:
         async with self._database.reading() as session:
@@ -204,22 +230,31 @@ class Indexer:
         await self._database.write(lambda connection: documents.store_embedder(connection, self.model))
 
     async def _store(self, wanted: Sequence[Indexable], *, mend: bool = True) -> None:
-        """Embed documents, store their vectors by collection, and mark them; collections found lost are rebuilt on the way."""
-        for chunk in _chunks(wanted, _EMBED):
-            vectors = await self._embed(chunk)
-            rows: dict[str, list[int]] = {}
-            for row, document in enumerate(chunk):
-                rows.setdefault(document.collection, []).append(row)
-            try:
-                await self._vectors.upsert_many(
-                    [(name, [chunk[n].id for n in part], vectors[part]) for name, part in rows.items()]
-                )
-            except CollectionLost as lost:
-                if not mend:
-                    raise
-                for collection in lost.collections:
-                    log.warning("collection_rebuilt", collection=collection, documents=await self.rebuild(collection))
-            await self._mark(chunk)
+        """Embed, store and mark documents, collection by collection; the next chunk is embedded while one is stored."""
+        parts = list(_chunks(sorted(wanted, key=lambda document: (document.collection, document.seq)), _EMBED))
+        ahead: asyncio.Task[Vectors] | None = None
+        try:
+            for chunk, following in zip_longest(parts, parts[1:]):
+                vectors = await (ahead or self._embed(chunk))
+                ahead = asyncio.create_task(self._embed(following), name="embed-ahead") if following else None
+                await self._put(chunk, vectors, mend=mend)
+                await self._mark(chunk)
+        finally:
+            if ahead is not None:
+                await _ended(ahead)
+
+    async def _put(self, chunk: Sequence[Indexable], vectors: Vectors, *, mend: bool) -> None:
+        """Store vectors by collection; collections found lost are rebuilt on the way."""
+        rows: dict[str, list[int]] = {}
+        for row, document in enumerate(chunk):
+            rows.setdefault(document.collection, []).append(row)
+        try:
+            await self._vectors.upsert_many([(name, [chunk[n].id for n in part], vectors[part]) for name, part in rows.items()])
+        except CollectionLost as lost:
+            if not mend:
+                raise
+            for collection in lost.collections:
+                log.warning("collection_rebuilt", collection=collection, documents=await self.rebuild(collection))
 
     async def _embed(self, chunk: Sequence[Indexable]) -> Vectors:
         """Return a vector a document; equal texts are embedded once."""
@@ -238,6 +273,14 @@ class Indexer:
                 late.setdefault(document.collection, []).append(document.id)
         for collection, ids in late.items():
             await self._vectors.delete(collection, ids)
+
+
+async def _ended(task: asyncio.Task[Vectors]) -> None:
+    """See a task off that nobody needs any more, whatever it ends with."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()
 
 
 def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

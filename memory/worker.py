@@ -79,12 +79,13 @@ class Worker:
         self._chores[name] = work
 
     def daily(self, kind: str) -> None:
-        """Add a chore that puts one job of `kind` a day into the outbox, however often it is asked."""
+        """Add a chore that puts one job of `kind` a day into the outbox, however often asked; its payload is the `day`."""
 
         async def add() -> None:
             now = self._clock.now()
-            key = f"{kind}:{now.date().isoformat()}"
-            await self._database.write(lambda c: outbox.enqueue(c, kind=kind, key=key, payload={}, now=now))
+            day = now.date().isoformat()
+            key, payload = f"{kind}:{day}", {"day": day}
+            await self._database.write(lambda c: outbox.enqueue(c, kind=kind, key=key, payload=payload, now=now))
 
         self.chore(kind, add)
 

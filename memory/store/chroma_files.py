@@ -1,17 +1,26 @@
 """What is done to a folder of the index on disk while no client has it open: settings, and cleaning that leaves no bytes.
 
 Chroma leaves vectors, directories and rows behind when it deletes; SQLite keeps freed pages until VACUUM.
+
+Two copies of SQLite in one process (Chroma links its own) must never have the same file open: closing it in one drops the
+locks of the other, and the process dies of SIGBUS. A closed client lets go of its file a millisecond late, so we wait for that.
 """
 
+import os
 import shutil
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import structlog
 
 _DATABASE = "chroma.sqlite3"
+_DESCRIPTORS = Path("/proc/self/fd")
+_RELEASE_SECONDS = 5.0
 _PERSISTED = "index_metadata.pickle"
 _INDEXES = (  # each write and each first touch looks these up; Chroma itself scans all vectors of the folder
     "CREATE INDEX IF NOT EXISTS ricordo_queue_topic ON embeddings_queue (topic, seq_id)",
@@ -61,7 +70,7 @@ def sweep(folder: Path) -> None:
     Unpersisted directories hold nothing: Chroma builds small collections from its database.
 
     Raises:
-        sqlite3.DatabaseError, OSError: the folder cannot be read or written.
+        sqlite3.DatabaseError, OSError: the folder is still open, or cannot be read or written.
     """
     with _database(folder) as connection:
         for statement in _LEFT_BEHIND:
@@ -75,11 +84,37 @@ def sweep(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder that is no database any more; it is built anew from SQL."""
+    """Remove a folder that is no database any more; it is built anew from SQL.
+
+    Raises:
+        OSError: this process still has it open.
+    """
+    _await_release(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def _database(folder: Path) -> Iterator[sqlite3.Connection]:
+    _await_release(folder)
     with closing(sqlite3.connect(folder / _DATABASE, timeout=10, isolation_level=None)) as connection:
         yield connection
+
+
+def _await_release(folder: Path) -> None:
+    prefix, pause = f"{folder.resolve()}{os.sep}", threading.Event()
+    deadline = time.monotonic() + _RELEASE_SECONDS
+    while any(path.startswith(prefix) for path in _open_files()):
+        if time.monotonic() > deadline:
+            msg = f"{folder} is still open in this process"
+            raise OSError(msg)
+        pause.wait(0.0005)
+
+
+def _open_files() -> list[str]:
+    if not _DESCRIPTORS.is_dir():
+        return [file.path for file in psutil.Process().open_files()]
+    paths = []
+    for descriptor in os.listdir(_DESCRIPTORS):  # noqa: PTH208  ten times faster than building paths
+        with suppress(OSError):  # closed meanwhile
+            paths.append(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115  the same
+    return paths

@@ -100,9 +100,10 @@ async def populated(session: AsyncSession, collections: Sequence[str]) -> set[st
     return found
 
 
-async def collections(session: AsyncSession) -> list[str]:
-    """Return every collection that a document lies in, in alphabetical order."""
-    return list(await session.scalars(select(_D.collection).distinct().order_by(_D.collection)))
+async def collections(session: AsyncSession, *, after: str = "", limit: int | None = None) -> list[str]:
+    """Return collections that a document lies in, in the order of their names: all, or the next `limit` behind `after`."""
+    wanted = select(_D.collection).where(_D.collection > after).distinct().order_by(_D.collection).limit(limit)
+    return list(await session.scalars(wanted))
 
 
 def mark(connection: Connection, indexed: Sequence[Indexable], model: str | None) -> set[str]:

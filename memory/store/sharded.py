@@ -97,6 +97,7 @@ class ShardedCollections:
         """
         self._root, self._open_client, self._exact_rows = root, opener, exact_rows
         self._registry, self._registry_lock = Registry.open(root), threading.Lock()
+        self._large: set[str] = set()
         self._folders: Folders[FolderClient] = Folders(self._open, limits)
 
     @property
@@ -108,10 +109,11 @@ class ShardedCollections:
         """Read a small collection whole and score it, or ask Chroma."""
 
         def work(client: FolderClient, name: str) -> Found | None:
-            rows = client.rows(name)
+            rows = self._exact_rows + 1 if collection in self._large else client.rows(name)
             if rows is None:
                 return None
             if rows > self._exact_rows:
+                self._large.add(collection)  # counting a large one again and again would cost as much as asking it
                 return Found(hits=client.query(name, vector, limit))
             entry = CachedCollection(*client.load(name))
             return Found(hits=entry.search(vector, limit) if len(entry) else [], entry=entry if len(entry) else None)
@@ -165,6 +167,7 @@ class ShardedCollections:
     def drop(self, collection: str) -> None:
         """Remove a collection; one in a folder that is no database any more takes the folder with it."""
         place = self._find(collection)
+        self._large.discard(collection)
         if place is None:
             return
         with self._registry_lock:
@@ -175,7 +178,7 @@ class ShardedCollections:
         except FolderSpoilt:
             log.warning("index_folder_removed", folder=place.folder)
             with self._folders.closed(place.folder):
-                chroma_files.remove(self._root / place.folder)
+                self._remove(place.folder)
 
     def vacuum(self) -> int:
         """Clean every folder where something was deleted; return how many.
@@ -265,6 +268,13 @@ class ShardedCollections:
             chroma_files.sweep(path)
         except (sqlite3.Error, OSError) as error:
             msg = f"The folder {path} of the index cannot be cleaned: {error}. What was forgotten may still be readable."
+            raise IndexUnavailable(msg) from error
+
+    def _remove(self, folder: str) -> None:
+        try:
+            chroma_files.remove(self._root / folder)
+        except OSError as error:
+            msg = f"The spoilt folder {self._root / folder} of the index cannot be removed: {error}. Remove it by hand."
             raise IndexUnavailable(msg) from error
 
     def _open(self, folder: str) -> FolderClient:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memory.errors import CollectionLost, IndexUnavailable
+from memory.errors import CollectionLost, IndexUnavailable, InvalidRow
 from memory.ports import Vectors
 
 
@@ -25,6 +25,7 @@ class FileVectors:
 
     async def upsert(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
         self._fault(collection)
+        _check(ids, vectors)
         rows = [(collection, identity, vector.tobytes()) for identity, vector in zip(ids, vectors, strict=True)]
         for number, row in enumerate(rows):
             self._file.execute("INSERT INTO vector VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET v = excluded.v", row)
@@ -55,12 +56,16 @@ class FileVectors:
     async def search(self, collection: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
         self._fault(collection)
         rows = self._file.execute("SELECT id, v FROM vector WHERE collection = ?", (collection,)).fetchall()
-        scored = [(identity, float(np.frombuffer(blob, np.float32) @ vector.reshape(-1))) for identity, blob in rows]
-        return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:limit]
+        query = vector.reshape(-1)
+        scored = [(identity, round(float(np.frombuffer(blob, np.float32) @ query), 6)) for identity, blob in rows]
+        return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[: max(limit, 0)]
 
     async def ids(self, collection: str) -> set[str]:
         self._fault(collection)
         return {row[0] for row in self._file.execute("SELECT id FROM vector WHERE collection = ?", (collection,))}
+
+    async def vacuum(self) -> int:
+        return 0
 
     async def close(self) -> None:
         self._file.close()
@@ -77,3 +82,10 @@ class FileVectors:
         if collection in self.broken:
             message = f"collection {collection} is broken; rebuild it from SQL"
             raise IndexUnavailable(message)
+
+
+def _check(ids: Sequence[str], vectors: Vectors) -> None:
+    storable = all(each and "\0" not in each and each.encode("utf-8", "replace").decode() == each for each in ids)
+    if len(ids) != len(vectors) or not storable or not np.isfinite(vectors).all():
+        message = "as many storable ids as finite rows are needed; leave the document out"
+        raise InvalidRow(message)

@@ -1,38 +1,54 @@
-"""An embedder without a model: a unit vector by the hash of the text, the same everywhere."""
+"""An embedder without a model: signed hashes of words and of letters in threes. Texts that share words are near each other."""
 
+import hashlib
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import numpy as np
 
+from memory.embed.rows import embed_cleaned, unit_rows
+from memory.errors import ModelUnavailable
 from memory.ports import Vectors
 
 
 class HashEmbedder:
-    """Implements `Embedder`; counts what it is asked for, and raises the `faults` first."""
+    """`memory.ports.Embedder`, deterministic and instant. `fail` makes every call fail, `calls` counts the texts it saw."""
 
-    def __init__(self, name: str = "hash/1", dimension: int = 8) -> None:
-        self.name = name
-        self.dimension = dimension
-        self.asked: list[list[str]] = []
-        self.faults: list[Exception] = []
+    def __init__(self, dimension: int = 64) -> None:
+        self._dimension = dimension
+        self.fail = False
+        self.calls: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return f"hash/{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked.append(list(texts))
-        if self.faults:
-            raise self.faults.pop(0)
-        return np.stack([self._vector(text) for text in texts])
+        return await embed_cleaned(texts, self._dimension, self._call, batch=64)
 
     async def embed_query(self, text: str) -> Vectors:
-        return self._vector(text).reshape(1, -1)
+        return await self.embed([text])
 
     async def close(self) -> None:
-        """Nothing to release."""
+        return
 
-    def _vector(self, text: str) -> Vectors:
-        if not text:
-            return np.zeros(self.dimension, np.float32)
-        seed = int.from_bytes(blake2b(f"{self.name}\x00{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest())
-        raw = np.random.default_rng(seed).standard_normal(self.dimension).astype(np.float32)
-        unit: Vectors = raw / np.float32(np.linalg.norm(raw))
-        return unit
+    async def _call(self, texts: Sequence[str]) -> Vectors:
+        if self.fail:
+            msg = "the hash embedder was told to fail; retry"
+            raise ModelUnavailable(msg)
+        self.calls.extend(texts)
+        rows = np.stack([self._row(text) for text in texts])
+        return unit_rows(rows, model=self.name, count=len(texts), dimension=self._dimension)
+
+    def _row(self, text: str) -> Vectors:
+        row = np.zeros(self._dimension, dtype=np.float32)
+        folded = text.casefold()
+        for piece in [*folded.split(), *(folded[i : i + 3] for i in range(len(folded) - 2))]:
+            digest = hashlib.blake2b(piece.encode(), digest_size=8).digest()
+            row[int.from_bytes(digest[:4], "little") % self._dimension] += 1.0 if digest[4] & 1 else -1.0
+        if not row.any():
+            row[0] = 1.0
+        return row

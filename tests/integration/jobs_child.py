@@ -16,12 +16,13 @@ from typing import Any
 
 from builders_jobs import QUICK, add_turn, open_database
 from fakes.file_vectors import FileVectors
-from fakes.hash_embedder import HashEmbedder
+from fakes.noted_embedder import NotedEmbedder
 from sqlalchemy import Connection
 
 from memory.clock import WallClock
 from memory.errors import IndexUnavailable
 from memory.index import Indexer
+from memory.model import Job
 from memory.ports import Vectors
 from memory.store.database import Database
 from memory.worker import Worker
@@ -44,6 +45,14 @@ class Sink(FileVectors):
             raise TimeoutError
 
 
+class Careless(Worker):
+    """The control: marks jobs as done before their work."""
+
+    async def _bring_to_end(self, jobs: Sequence[Job]) -> None:
+        await self._complete(jobs)
+        await super()._bring_to_end(jobs)
+
+
 class Gun:
     """Kills this process at the n-th passing of a named point."""
 
@@ -57,10 +66,11 @@ class Gun:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def worker_of(database: Database, sink: FileVectors, gun: Gun, seed: int) -> Worker:
+def worker_of(database: Database, sink: FileVectors, gun: Gun, life: dict[str, Any]) -> Worker:
     limits = replace(QUICK, backoff_base_seconds=0.02, max_crashes=1000)
-    worker = Worker(database, clock=WallClock(), limits=limits, random=Random(seed))
-    indexer = Indexer(database, vectors=sink, embedder=HashEmbedder())
+    made = Careless if life["careless"] else Worker
+    worker = made(database, clock=WallClock(), limits=limits, random=Random(life["seed"]))
+    indexer = Indexer(database, vectors=sink, embedder=NotedEmbedder(), clock=WallClock())
 
     async def index(payloads: Sequence[Mapping[str, Any]]) -> None:
         gun.at("after_claim")
@@ -79,7 +89,7 @@ async def live(directory: Path, life: dict[str, Any]) -> None:
     database = await Database.open(directory / "memory.db")
     sink = Sink(directory / "sink.db", Random(life["seed"]))
     sink.moment = gun.at
-    worker = worker_of(database, sink, gun, life["seed"])
+    worker = worker_of(database, sink, gun, life)
     await worker.recover(everything=True)
     await worker.start()
     number = life["first"]
@@ -101,11 +111,11 @@ def turn(number: int) -> Any:  # noqa: ANN401 - a function of a connection
     return add
 
 
-async def settle(directory: Path) -> None:
+async def settle(directory: Path, life: dict[str, Any]) -> None:
     """The last life: recover, run everything to its end, stop properly."""
     database = await Database.open(directory / "memory.db")
     sink = FileVectors(directory / "sink.db")
-    worker = worker_of(database, sink, Gun("", 0), 0)
+    worker = worker_of(database, sink, Gun("", 0), life)
     await worker.recover(everything=True)
     for _ in range(20):
         await worker.run_due()
@@ -127,7 +137,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-            asyncio.run(live(directory, life) if life["first"] else settle(directory))
+            asyncio.run(live(directory, life) if life["first"] else settle(directory, life))
             os._exit(0)
         sys.stdout.write(f"{child}\n")
         sys.stdout.flush()

@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 from builders_jobs import START
-from fakes.hash_embedder import HashEmbedder
+from fakes.noted_embedder import NotedEmbedder
+from structlog.testing import capture_logs
 
 from memory.background import Background
 from memory.clock import Clock, VirtualClock, WallClock
@@ -19,6 +20,7 @@ from memory.jobs import Jobs
 from memory.model import Batch, Said, Stream, Turn
 from memory.recipes import JobLimits
 from memory.record import Recorder
+from memory.schedule import tick
 from memory.store import outbox
 from memory.store.chroma import ChromaIndex
 from memory.store.database import Database
@@ -39,7 +41,7 @@ class House:
     jobs: Jobs
 
     @classmethod
-    async def open(cls, directory: Path, clock: Clock, embedder: HashEmbedder) -> "House":
+    async def open(cls, directory: Path, clock: Clock, embedder: NotedEmbedder) -> "House":
         database = await Database.open(directory / "memory.db")
         vectors = await ChromaIndex.open(directory)
         background = Background(database, vectors=vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1))
@@ -52,7 +54,7 @@ class House:
         await self.database.close()
 
     async def found(self, collection: str, text: str) -> float:
-        hits = await self.vectors.search(collection, await HashEmbedder().embed_query(text), 1)
+        hits = await self.vectors.search(collection, await NotedEmbedder().embed_query(text), 1)
         return round(hits[0][1], 3) if hits else 0.0
 
 
@@ -71,7 +73,7 @@ async def a_turn(house: House, number: int) -> None:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    house = await House.open(tmp_path, VirtualClock(START), HashEmbedder())
+    house = await House.open(tmp_path, VirtualClock(START), NotedEmbedder())
     await house.background.prepare()
     bot = BotIdentity(id="b", login="bot", name="Bot")
     stream = Stream(id="s1", channel=Channel(id="c", login="c", name="C"), bot=bot, started_at=START)
@@ -116,7 +118,7 @@ async def test_a_banned_viewer_s_collection_goes_whole(house: House) -> None:
 
 
 async def test_live_a_turn_is_indexed_in_the_background_until_it_stops(tmp_path: Path, house: House) -> None:
-    clock, embedder = WallClock(), HashEmbedder()
+    clock, embedder = WallClock(), NotedEmbedder()
     live = Background(house.database, vectors=house.vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1))
     await live.start(tmp_path)
     await live.start(tmp_path)
@@ -132,14 +134,27 @@ async def test_live_a_turn_is_indexed_in_the_background_until_it_stops(tmp_path:
     assert (tmp_path / "scheduler.db").exists()
 
 
+async def test_every_tick_of_the_schedule_finds_its_chore(tmp_path: Path, house: House) -> None:
+    with capture_logs() as logs:
+        await house.background.start(tmp_path)
+        for name in ("drain", "recover", "checkpoint", "prune", "drift", "vacuum"):
+            await tick(name)
+        async with asyncio.timeout(10):
+            while [job.state for job in await house.jobs.listed(kind="drift")] != ["done"]:  # noqa: ASYNC110 - no event
+                await asyncio.sleep(0.02)
+        await house.background.stop()
+    assert not [entry for entry in logs if entry["event"] in {"chore_unknown", "chore_failed"}]
+    assert {"jobs_pruned", "index_cleaned"} <= {entry["event"] for entry in logs}
+
+
 async def test_another_embedder_is_refused_at_the_next_opening_until_reindexed(house: House) -> None:
     await a_turn(house, 1)
     await house.background.worker.run_due()
     await house.close()
-    other = await House.open(house.directory, VirtualClock(START), HashEmbedder("hash/2", 16))
+    other = await House.open(house.directory, VirtualClock(START), NotedEmbedder("hash/2", 16))
     with pytest.raises(ModelMismatch, match="ricordo reindex"):
         await other.background.prepare()
     assert await other.background.indexer.reindex() == 3
     await other.background.prepare()
-    assert len(await other.vectors.search("viewer-1", await HashEmbedder("hash/2", 16).embed_query("line 1 of 1"), 5)) == 1
+    assert len(await other.vectors.search("viewer-1", await NotedEmbedder("hash/2", 16).embed_query("line 1 of 1"), 5)) == 1
     await other.close()

@@ -29,12 +29,14 @@ class Lives:
 
     directory: Path
     process: "subprocess.Popen[str]"
+    careless: bool = False
 
     def one(self, *, first: int, seed: int = 0, point: str = "", passes: int = 0, after: float | None = None) -> int:
         """Start a life, kill it `after` seconds where given, and return how it ended."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"first": first, "seed": seed, "point": point, "passes": passes}) + "\n")
+        life = {"first": first, "seed": seed, "point": point, "passes": passes, "careless": self.careless}
+        self.process.stdin.write(json.dumps(life) + "\n")
         self.process.stdin.flush()
         child = int(self.process.stdout.readline())
         if after is not None:
@@ -86,3 +88,12 @@ def test_killed_at_any_instant_nothing_is_lost_and_nothing_is_doubled(lives: Liv
     runs = Counter((lives.directory / "runs.log").read_text().split())
     assert set(runs) == set(turns)
     assert max(runs.values()) > 1  # the shots did hit work under way
+
+
+def test_the_shots_would_show_a_worker_that_marks_jobs_as_done_too_early(lives: Lives) -> None:
+    lives.careless = True
+    assert lives.one(first=1, point="after_claim", passes=3) == -signal.SIGKILL
+    assert lives.one(first=0) == 0
+    wanted = set(read(lives.directory / "memory.db", "SELECT collection, id FROM document"))
+    stored = set(read(lives.directory / "sink.db", "SELECT collection, id FROM vector"))
+    assert wanted - stored

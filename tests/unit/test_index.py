@@ -3,14 +3,16 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from builders_jobs import a_worker, add_turn, enqueue, erase, open_database, states
+from builders_jobs import START, a_worker, add_turn, enqueue, erase, open_database, states
 from fakes.file_vectors import FileVectors
-from fakes.hash_embedder import HashEmbedder
+from fakes.noted_embedder import NotedEmbedder
 from sqlalchemy import Connection, select, update
 
+from memory.clock import VirtualClock
 from memory.errors import CollectionLost, IndexUnavailable, ModelMismatch, ModelUnavailable
 from memory.index import Drift, Indexer
 from memory.ports import Vectors
+from memory.store import outbox
 from memory.store.database import Database
 from memory.store.tables import DocumentRow, table_of
 
@@ -31,8 +33,8 @@ async def vectors() -> AsyncIterator[FileVectors]:
     await vectors.close()
 
 
-def an_indexer(database: Database, vectors: FileVectors, embedder: HashEmbedder | None = None) -> Indexer:
-    return Indexer(database, vectors=vectors, embedder=embedder or HashEmbedder())
+def an_indexer(database: Database, vectors: FileVectors, embedder: NotedEmbedder | None = None) -> Indexer:
+    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder(), clock=VirtualClock(START))
 
 
 async def turns(database: Database, numbers: Sequence[int], *, reply: bool = False) -> list[str]:
@@ -57,7 +59,7 @@ async def test_a_turn_is_indexed_by_author_and_whole(database: Database, vectors
     assert await worker.run_due() == 1
     assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s1": {whole, reply}}
     assert await marks(database) == ["hash/1 (8)"] * 4
-    [(found, cosine)] = await vectors.search("viewer-a", await HashEmbedder().embed_query("words of t1-m0"), 1)
+    [(found, cosine)] = await vectors.search("viewer-a", await NotedEmbedder().embed_query("words of t1-m0"), 1)
     assert (found, round(cosine, 5)) == (a, 1.0)
 
 
@@ -72,25 +74,25 @@ async def test_a_reply_and_named_documents_are_indexed_on_their_own(database: Da
 
 async def test_a_group_of_turns_is_embedded_together_and_stored_by_collection(database: Database, vectors: FileVectors) -> None:
     await turns(database, range(25))
-    embedder = HashEmbedder()
+    embedder = NotedEmbedder()
     await an_indexer(database, vectors, embedder).index([{"turn": f"t{n}"} for n in range(25)])
     assert [len(texts) for texts in embedder.asked] == [75]
-    assert vectors.upserts == [("viewer-a", 25), ("viewer-b", 25), ("stream-s1", 25)]
+    assert vectors.upserts == [("stream-s1", 25), ("viewer-a", 25), ("viewer-b", 25)]
 
 
 async def test_equal_texts_are_embedded_once(database: Database, vectors: FileVectors) -> None:
     a, b, _ = await turns(database, [1])
     for identity in (a, b):
         await change(database, identity, text="lol")
-    embedder = HashEmbedder()
+    embedder = NotedEmbedder()
     await an_indexer(database, vectors, embedder).index([{"turn": "t1"}])
-    assert embedder.asked == [["lol", "whole of t1"]]
+    assert embedder.asked == [["whole of t1", "lol"]]
     assert vectors.everything()["viewer-b"] == {b}
 
 
 async def test_a_job_that_comes_again_embeds_nothing(database: Database, vectors: FileVectors) -> None:
     await turns(database, [1])
-    embedder = HashEmbedder()
+    embedder = NotedEmbedder()
     indexer = an_indexer(database, vectors, embedder)
     await indexer.index([{"turn": "t1"}])
     await indexer.index([{"turn": "t1"}, {"turn": "unknown"}])
@@ -108,7 +110,7 @@ async def test_what_was_erased_before_the_job_ran_is_not_indexed(database: Datab
 async def test_what_is_erased_while_it_is_embedded_leaves_the_index_at_once(database: Database, vectors: FileVectors) -> None:
     a, b, whole = await turns(database, [1])
 
-    class Erasing(HashEmbedder):
+    class Erasing(NotedEmbedder):
         async def embed(self, texts: Sequence[str]) -> Vectors:
             await database.write(lambda connection: erase(connection, [a]))
             return await super().embed(texts)
@@ -120,7 +122,7 @@ async def test_what_is_erased_while_it_is_embedded_leaves_the_index_at_once(data
 async def test_what_is_corrected_while_it_is_embedded_stays_to_be_indexed(database: Database, vectors: FileVectors) -> None:
     a, *_ = await turns(database, [1])
 
-    class Correcting(HashEmbedder):
+    class Correcting(NotedEmbedder):
         async def embed(self, texts: Sequence[str]) -> Vectors:
             await change(database, a, text="corrected")
             return await super().embed(texts)
@@ -132,7 +134,7 @@ async def test_what_is_corrected_while_it_is_embedded_stays_to_be_indexed(databa
 async def test_what_moves_while_it_is_embedded_leaves_its_old_collection(database: Database, vectors: FileVectors) -> None:
     a, b, whole = await turns(database, [1])
 
-    class Moving(HashEmbedder):
+    class Moving(NotedEmbedder):
         async def embed(self, texts: Sequence[str]) -> Vectors:
             await change(database, whole, collection="stream-s2")
             return await super().embed(texts)
@@ -173,7 +175,7 @@ async def test_a_collection_that_stays_lost_fails_the_job(database: Database, ve
 
 async def test_a_failure_marks_nothing_and_the_next_attempt_completes(database: Database, vectors: FileVectors) -> None:
     await turns(database, [1])
-    embedder = HashEmbedder()
+    embedder = NotedEmbedder()
     indexer = an_indexer(database, vectors, embedder)
     embedder.faults.append(ModelUnavailable("no model; install it"))
     with pytest.raises(ModelUnavailable):
@@ -189,7 +191,7 @@ async def test_a_failure_marks_nothing_and_the_next_attempt_completes(database: 
 async def test_nothing_of_the_store_is_held_while_the_model_is_awaited(database: Database, vectors: FileVectors) -> None:
     await turns(database, [1])
 
-    class Watching(HashEmbedder):
+    class Watching(NotedEmbedder):
         async def embed(self, texts: Sequence[str]) -> Vectors:
             assert database._readers.pool.checkedout() == 0  # type: ignore[attr-defined]  # the queue pool has it
             await asyncio.wait_for(enqueue(database, [1], "other"), 5)
@@ -226,7 +228,7 @@ async def test_another_model_is_refused_with_the_way_out(database: Database, vec
     await an_indexer(database, vectors).check_model()
     await an_indexer(database, vectors).check_model()
     with pytest.raises(ModelMismatch, match=r"hash/1 \(8\).*hash/2 \(16\).*ricordo reindex"):
-        await an_indexer(database, vectors, HashEmbedder("hash/2", 16)).check_model()
+        await an_indexer(database, vectors, NotedEmbedder("hash/2", 16)).check_model()
 
 
 async def test_reindexing_rebuilds_everything_with_the_new_model(database: Database, vectors: FileVectors) -> None:
@@ -235,7 +237,7 @@ async def test_reindexing_rebuilds_everything_with_the_new_model(database: Datab
     await old.check_model()
     await old.index([{"turn": "t1"}, {"turn": "t2"}])
     before = vectors.everything()
-    new = an_indexer(database, vectors, HashEmbedder("hash/2", 16))
+    new = an_indexer(database, vectors, NotedEmbedder("hash/2", 16))
     assert await new.reindex() == 6
     assert await new.reindex() == 0
     await new.check_model()
@@ -249,7 +251,7 @@ async def test_reindexing_goes_on_where_it_was_interrupted(
 ) -> None:
     monkeypatch.setattr("memory.index._CHUNK", 4)
     await turns(database, range(4))
-    embedder = HashEmbedder()
+    embedder = NotedEmbedder()
     indexer = an_indexer(database, vectors, embedder)
     vectors.moment = lambda _: vectors.faults.append(IndexUnavailable("down")) if len(vectors.upserts) == 5 else None
     with pytest.raises(IndexUnavailable):
@@ -267,7 +269,7 @@ async def test_reindexing_takes_in_what_is_written_meanwhile(
     monkeypatch.setattr("memory.index._CHUNK", 3)
     await turns(database, [1, 2])
 
-    class Busy(HashEmbedder):
+    class Busy(NotedEmbedder):
         async def embed(self, texts: Sequence[str]) -> Vectors:
             if len(self.asked) == 0:
                 await turns(database, [3])
@@ -284,7 +286,7 @@ async def test_drift_names_what_is_missing_extra_stale_and_broken(database: Data
     await indexer.index([{"turn": "t1"}])
     assert await indexer.drift() == []
     await vectors.delete("viewer-a", [a])
-    await vectors.upsert("stream-s1", ["ghost"], await HashEmbedder().embed(["boo"]))
+    await vectors.upsert("stream-s1", ["ghost"], await NotedEmbedder().embed(["boo"]))
     await change(database, whole, indexed_model=None)
     vectors.broken.add("viewer-b")
     assert await indexer.drift() == [
@@ -301,9 +303,29 @@ async def test_the_nightly_job_mends_the_drift(database: Database, vectors: File
     worker.register("drift", indexer.repair)
     await indexer.index([{"turn": "t1"}])
     await vectors.delete("viewer-a", [a])
-    await vectors.upsert("stream-s1", ["ghost"], await HashEmbedder().embed(["boo"]))
+    await vectors.upsert("stream-s1", ["ghost"], await NotedEmbedder().embed(["boo"]))
     vectors.broken.add("viewer-b")
     await enqueue(database, [1], "drift")
     assert await worker.run_due() == 1
     assert await indexer.drift() == []
     assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s1": {whole}}
+
+
+async def test_the_nightly_job_goes_through_many_collections_in_several_jobs(
+    database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.index._DRIFT", 2)
+    await turns(database, [1])
+    indexer = an_indexer(database, vectors)
+    worker = a_worker(database)
+    worker.register("drift", indexer.repair)
+    await indexer.index([{"turn": "t1"}])
+    await vectors.drop("viewer-b")
+
+    def add(connection: Connection) -> None:
+        outbox.enqueue(connection, kind="drift", key="drift:today", payload={"day": "today"}, now=START)
+
+    await database.write(add)
+    assert await worker.run_due() == 2
+    assert list(await states(database)) == ["index:t1", "drift:today", "drift:today:viewer-a"]
+    assert await indexer.drift() == []
