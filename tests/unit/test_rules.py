@@ -96,7 +96,7 @@ def test_a_wrong_rule_file_is_refused_with_file_and_key(tmp_path: Path, old: str
 
 
 def test_a_language_without_a_file_is_refused_with_those_there_are() -> None:
-    with pytest.raises(RulesInvalid, match="'xx'.*en, it"):
+    with pytest.raises(RulesInvalid, match=r"'xx'.*en, it"):
         load_rules(("xx",))
     with pytest.raises(RulesInvalid, match="at least one"):
         load_rules(())
