@@ -121,9 +121,12 @@ def excerpt(document: Document, query_terms: Collection[str], limit: int = TURN_
 
 
 def _content(document: Document) -> str:
-    if document.kind == "turn":
-        return " ".join(quoted(line) for line in document.text.split("\n") if line.strip())
-    return quoted(document.text, LONGEST_CANON if document.kind == "lore" else LONGEST_QUOTE)
+    lines = document.text.split("\n")
+    if document.kind == "turn" and len(lines) == len(
+        document.provenance
+    ):  # else a line break inside a line could forge a speaker
+        return " ".join(quoted(line) for line in lines)
+    return quoted(document.text, LONGEST_CANON if document.kind in {"lore", "turn"} else LONGEST_QUOTE)
 
 
 def _whom(document: Document, setting: Setting) -> str:

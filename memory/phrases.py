@@ -68,8 +68,11 @@ def _part(token: str, phrase: str) -> str:
         return _GAP
     if token == "_":  # noqa: S105 - a sign of the notation, no secret
         return _ANY_WORD
-    inner = token.removesuffix("?").removeprefix("(").removesuffix(")")
-    body = "|".join("".join(_word(word, phrase) for word in choice.split()) for choice in inner.split("|"))
+    inner = token.removesuffix("?")
+    choices = [choice.split() for choice in inner[1:-1].split("|")] if inner.startswith("(") else [[inner]]
+    if not all(choices):
+        raise ValueError(f"phrase {phrase!r}: {token!r} has an empty choice")
+    body = "|".join("".join(_word(word, phrase) for word in choice) for choice in choices)
     return f"(?:{body})?" if token.endswith("?") else f"(?:{body})"
 
 
