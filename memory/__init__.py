@@ -3,7 +3,10 @@
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
+from memory.embedding import EmbedderKind as EmbedderKind
+from memory.embedding import make_embedder as make_embedder
 from memory.errors import BotMemoryError as BotMemoryError
+from memory.errors import CollectionLost as CollectionLost
 from memory.errors import DirectoryInUse as DirectoryInUse
 from memory.errors import IndexUnavailable as IndexUnavailable
 from memory.errors import InvalidRow as InvalidRow

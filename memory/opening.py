@@ -9,7 +9,6 @@ from memory.background import Background
 from memory.caches import RecallCaches
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
-from memory.channels.recency import Recency
 from memory.channels.scoped import ScopedSearch
 from memory.clock import Clock
 from memory.events import Channel
@@ -36,7 +35,7 @@ from memory.surroundings import Surroundings
 from memory.trace import Abandoned
 from memory.upkeep import Upkeep
 
-_HISTORY_SLACK = 60  # lines beyond the window: the batch itself is not shown, and is at most this long
+_HISTORY_SLACK = 40  # lines beyond the window: the batch itself is not shown, and is at most this long
 _SEED = 0  # delays between retries: the same outbox, the same moments
 
 
@@ -126,7 +125,7 @@ def _sources(
     reader: Reader, index: VectorIndex, embedder: Embedder, caches: RecallCaches, *, on_lost: Callable[[tuple[str, ...]], None]
 ) -> dict[SourceKind, Source]:
     dense = Dense(index, embedder, caches.vectors, on_lost=on_lost)
-    search = ScopedSearch((dense, Lexical(reader), Recency(reader)), reader, caches.hits)
+    search = ScopedSearch((dense, Lexical(reader)), reader, caches.hits)
     viewer = ViewerSource(reader, search, caches.profiles)
     return {
         SourceKind.PROFILE: viewer,

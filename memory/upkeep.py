@@ -15,9 +15,10 @@ from memory.ports import Embedder, JobHandler
 from memory.recipes import MemorySettings
 from memory.store import census
 from memory.store.database import Database
-from memory.trace import Abandoned
+from memory.trace import Abandoned, Trace
 
 _MEND = "mend"
+_WARM_SECONDS = 5.0
 _KINDS = ("index", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
 
@@ -45,6 +46,7 @@ class Upkeep:
         self._abandoned = abandoned
         self._jobs = Jobs(database, clock)
         self._lost: dict[str, None] = {}
+        self._warm = False
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
         worker.register("purge", self._then_forget(indexer.purge))
@@ -60,6 +62,14 @@ class Upkeep:
         await self._background.worker.recover(everything=True)
         if not any_model:
             await self._background.indexer.check_model()
+
+    async def warm(self) -> None:
+        """Have the model loaded before the first question, which would else come too early. A failure is logged, not raised."""
+        if self._warm:
+            return
+        self._warm = True
+        trace = Trace(self._clock, total_seconds=_WARM_SECONDS, abandoned=self._abandoned)
+        await trace.run("warm", self._embedder.embed(["."]), within=_WARM_SECONDS, otherwise=None)
 
     def lost(self, collections: Sequence[str]) -> None:
         """Have these collections built anew from SQL, soon."""

@@ -180,7 +180,7 @@ async def test_health_counts_what_there_is(tmp_path: Path) -> None:
         await a_past_stream(memory)
         health = await memory.health()
         assert (health.viewers, health.streams, health.messages, health.turns, health.documents) == (2, 2, 2, 1, 3)
-        assert (health.embedder, health.dimension, health.lag_seconds) == ("hash/1", 32, 0.0)
+        assert (health.embedder, health.dimension, health.lag_seconds) == ("hash/32", 32, 0.0)
         assert health.problems == ()
         await tell(memory, a_batch(a_message("m9", "ancora", after=3)))
         assert {job.kind for job in await memory.jobs(state="ready")} >= {"index"}
@@ -209,7 +209,7 @@ async def test_another_channels_directory_is_refused_and_left_free(tmp_path: Pat
 async def test_another_model_is_refused_until_the_index_is_rebuilt(tmp_path: Path) -> None:
     async with opened(tmp_path) as memory:
         await a_past_stream(memory)
-    other = HashEmbedder("hash/2", dimension=16)
+    other = HashEmbedder(dimension=16)
     with pytest.raises(ModelMismatch, match="ricordo reindex"):
         async with opened(tmp_path, other):
             pass
