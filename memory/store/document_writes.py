@@ -111,9 +111,3 @@ def remove(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:
         for row in rows:
             gone.setdefault(row.collection, []).append(row.id)
     return gone
-
-
-def mark_indexed(connection: Connection, ids: Sequence[str], model: str) -> None:
-    """Note that the index holds the vectors of these documents, made by that embedder."""
-    for piece in chunks(ids):
-        connection.execute(update(DOCUMENT).where(DOCUMENT.c.id.in_(piece)).values(indexed_model=model))

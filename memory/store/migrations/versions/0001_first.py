@@ -24,22 +24,6 @@ def upgrade() -> None:
     _meta()
 
 
-def downgrade() -> None:
-    op.drop_table("meta")
-    op.drop_table("memory_job")
-    op.drop_table("tombstone")
-    op.drop_table("state_record")
-    op.drop_table("lore_entry")
-    op.drop_table("fact")
-    op.drop_table("document_source")
-    op.drop_table("document")
-    op.drop_table("turn")
-    op.drop_table("line")
-    op.drop_table("viewer_name")
-    op.drop_table("viewer")
-    op.drop_table("stream")
-
-
 def _stream() -> None:
     op.create_table(
         "stream",
