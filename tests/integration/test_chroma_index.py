@@ -64,6 +64,21 @@ async def test_what_was_stored_is_there_after_a_restart(opened: Opener) -> None:
     assert await second.ids("lore") == {"c"}
 
 
+async def test_closing_leaves_no_empty_directories_and_loses_nothing(opened: Opener, tmp_path: Path) -> None:
+    index = await opened()
+    rows = unit(1100)
+    await index.upsert_many(
+        [*((f"viewer-{n}", ["a"], unit(1, seed=n)) for n in range(20)), ("viewer-large", [f"m{n}" for n in range(1100)], rows)]
+    )
+    await index.close()
+    assert len([path for path in (tmp_path / "chroma" / "viewers" / "000").iterdir() if path.is_dir()]) == 1
+    index = await opened(exact_rows=500)
+    assert (await index.search("viewer-7", unit(1, seed=7), 1))[0][1] == pytest.approx(1.0, abs=1e-4)
+    assert [name for name, _ in await index.search("viewer-large", rows[1050:1051], 1)] == ["m1050"]
+    await index.upsert("viewer-7", ["b"], unit(1))
+    assert await index.ids("viewer-7") == {"a", "b"}
+
+
 @pytest.mark.parametrize("spoil", ["removed", "spoilt"])
 async def test_a_lost_registry_is_read_from_the_folders_again(opened: Opener, tmp_path: Path, spoil: str) -> None:
     first = await opened()
