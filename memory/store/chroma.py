@@ -181,7 +181,7 @@ class ChromaIndex:
         """Serve `store`; `ChromaIndex.open` builds it all."""
         self._store, self._cache = store, cache
         self._reads = Calls("read", threads=read_threads, waiting=64)
-        self._writes = Calls("write", threads=1, waiting=1024)
+        self._writes = Calls("write", threads=1, waiting=1024, patient=True)
         self._closed = False
 
     @classmethod

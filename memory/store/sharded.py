@@ -2,7 +2,9 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -17,6 +19,7 @@ from memory.store.shards import Place, Registry, chroma_name
 from memory.store.vector_cache import CachedCollection
 
 _NOT_ON_DISK = "Nothing found on disk"  # a client that touched too many collections, or files that are gone
+_PRUNE_SECONDS = 2.0
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
@@ -97,6 +100,7 @@ class ShardedCollections:
         """
         self._root, self._open_client, self._exact_rows = root, opener, exact_rows
         self._registry, self._registry_lock = Registry.open(root), threading.Lock()
+        self._used: set[Path] = set()
         self._large: set[str] = set()
         self._folders: Folders[FolderClient] = Folders(self._open, limits)
 
@@ -198,10 +202,15 @@ class ShardedCollections:
         return len(unclean)
 
     def close(self) -> None:
-        """Close every folder and the registry."""
+        """Close every folder and the registry, and remove what Chroma left lying in the folders that were used."""
         self._folders.close()
         with self._registry_lock:
             self._registry.close()
+        deadline = time.monotonic() + _PRUNE_SECONDS
+        for path in sorted(self._used):
+            if path.is_dir() and time.monotonic() < deadline:
+                with suppress(OSError):  # only room on the disk is lost, and the next close tries again
+                    chroma_files.prune(path)
 
     def _find(self, collection: str) -> Place | None:
         with self._registry_lock:
@@ -290,6 +299,7 @@ class ShardedCollections:
         except sqlite3.DatabaseError as error:
             msg = f"The folder {path} of the index is spoilt ({error}); `ricordo reindex` builds it anew."
             raise FolderSpoilt(msg) from error
+        self._used.add(path)
         return self._open_client(path)
 
 
