@@ -15,9 +15,10 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
 
     A hit stays if one channel vouches for it: an exact look-up, a dense cosine at or above `dense_floor`, or a lexical score
     above `lexical_floor`; and if its fused score reaches `fused_floor`. Then each source is cut where the scores fall by
-    `gap` of the best one or more: one item where one stands out, none by itself. An open question ("what do you know about
-    me?") is not cut by gaps. A profile is not searched, so of its facts only those stay that the same viewer's search found
-    too or that share a word with the question; all of them where the question is open or the search gave nothing.
+    `gap` of the best one or more, so that one item is left where one stands out. What an exact look-up found has an order but
+    no degrees and is not cut, nor is the answer to an open question ("what do you know about me?"). A profile is not
+    searched: of its facts those stay that the same viewer's search found too or that share a word with the question, and all
+    of them where the question is open or the search gave nothing.
     """
     limits = recipe.gate
     strong = [item for item in evidence if _vouched(item, limits) and item.score >= limits.fused_floor]
@@ -50,7 +51,8 @@ def _before_gaps(evidence: Sequence[Evidence], limits: Gate) -> list[Evidence]:
     for item in evidence:
         name = item.request.name
         top = best.setdefault(name, item.score)
-        if top > 0 and last.get(name, item.score) - item.score >= limits.gap * top:
+        fell = last.get(name, item.score) - item.score
+        if top > 0 and fell >= limits.gap * top and "exact" not in item.channels:
             closed.add(name)
         if name not in closed:
             kept.append(item)

@@ -107,6 +107,7 @@ class Rules(_Table):
     recall: PhraseList  # asks what the memory holds about somebody
     open_recall: PhraseList  # asks whether the memory holds something ("do you remember"): a question about memory
     persona: PhraseList  # asks about the bot itself without a second person
+    world: PhraseList  # asks about the world at large: "who invented", "how do you cook"
     about_one: PhraseList  # asks about one person or animal by name: "how old is"
     catch_up: PhraseList  # asks to repeat what was just said
     follow_up: PhraseList  # goes on from the question before: "e", "and"

@@ -60,6 +60,12 @@ def test_scores_of_nothing_are_not_cut() -> None:
     assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b"]
 
 
+def test_an_exact_look_up_is_not_cut_by_gaps() -> None:
+    lore = a_request(SourceKind.LORE, None)
+    items = [an_evidence(a_document(t, t, kind="lore"), lore, score=s, exact=s) for t, s in {"a": 1.0, "b": 0.0}.items()]
+    assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b"]
+
+
 def test_an_open_question_is_not_cut_by_gaps() -> None:
     items = [an_evidence(a_document("a", "a"), score=1.0), an_evidence(a_document("b", "b"), score=0.1)]
     assert len(gate(items, replace(PLAN, explicit_recall=True), RECIPE)[0]) == 2
