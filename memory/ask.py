@@ -65,6 +65,8 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         return Ask(reading=reading, why="asks to keep something" if reading.remember else "speaks to the bot and asks nothing")
     people = _people(reading, scene)
     domains = reading.domains
+    if reading.second and not people and set(domains) == {"relation"}:
+        domains = ()  # the bot's own family is canon
     if domains and set(people) <= {scene.stream.channel.id}:
         people = {}  # a record of the channel: its streamer is named and not asked about
     persona = not people and _about_bot(reading, domains)

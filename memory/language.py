@@ -91,6 +91,8 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
 
 def _asks(text: str, plain: str, rules: Sequence[Rules]) -> bool:
     """Return whether the text, or a clause of it, has the form of a question: chat leaves the question mark out."""
+    if _any(rules, "exclaim", plain):
+        return False
     whole = any(_any(rules, name, plain) for name in ("question", "ask", "recall", "open_recall"))
     return whole or any(_any(rules, "question", spaced(clause)) for clause in CLAUSE.split(text)[1:])
 

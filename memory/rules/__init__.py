@@ -102,6 +102,7 @@ class Rules(_Table):
     in_month: WordSet  # words before a month that make it a moment: "a febbraio", "in february"
     numbers: dict[str, int]
     question: PhraseList  # forms that ask, with or without a question mark
+    exclaim: PhraseList  # begins like a question and is none, where no question mark stands: "when i was", "what a"
     ask: PhraseList  # imperatives and courtesies that ask: "dimmi", "can you tell me"; their persons mean nothing
     remember: PhraseList  # asks the bot to keep something
     recall: PhraseList  # asks what the memory holds about somebody

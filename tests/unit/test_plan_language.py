@@ -151,6 +151,107 @@ EVENTS = (
     "nuvola what were we laughing about before the break",
     "nuvola previously who was in the lead",
 )
+MORE_ORDINARY = (
+    "nuvola io vivo a Bari",
+    "nuvola my dog is called Rex",
+    "nuvola quando ero piccolo avevo un cane",
+    "nuvola when i was a kid i had a dog",
+    "nuvola ho finito il lavoro adesso",
+    "nuvola i just got a new job",
+    "nuvola mi sa che piove",
+    "nuvola stasera mi sento stanco",
+    "nuvola what a day",
+    "nuvola what an idiot",
+    "nuvola che bello",
+    "nuvola che giornata assurda",
+    "nuvola come sei carina",
+    "nuvola how cute",
+    "nuvola dove sei?",
+    "nuvola are you there?",
+    "nuvola you ok?",
+    "nuvola ci sei?",
+    "nuvola perché il cielo è blu?",
+    "nuvola why is the sky blue?",
+    "nuvola best pizza topping?",
+    "nuvola meglio mare o montagna?",
+    "nuvola pizza or pasta?",
+    "nuvola will it rain tomorrow",
+    "nuvola traduci ciao in inglese",
+    "nuvola translate hello to french",
+    "nuvola wow",
+    "nuvola no",
+    "nuvola what do you think of this song?",
+    "nuvola cosa ne pensi di questa canzone?",
+    "nuvola chi vincerà secondo te?",
+    "nuvola who will win?",
+    "nuvola can you help",
+    "nuvola when does the new season come out",
+    "nuvola is this game hard?",
+    "nuvola questo gioco è difficile?",
+    "nuvola quanti continenti ci sono",
+    "nuvola rosalba ti saluta",
+    "nuvola say hello to rosalba",
+)
+STATE = (
+    ("nuvola a che punto è la mia richiesta", "request"),
+    ("nuvola ho ancora richieste aperte?", "request"),
+    ("nuvola what did i request", "request"),
+    ("nuvola is the map i asked for done yet", "request"),
+    ("nuvola c'è qualche promemoria per stasera?", "note"),
+    ("nuvola chi deve portare le patatine?", "note"),
+    ("nuvola did you note down who brings the chips?", "note"),
+    ("nuvola any reminders for me", "note"),
+    ("nuvola chi è il mio compagno di squadra", "relation"),
+    ("nuvola rosalba e seppiastorta sono parenti?", "relation"),
+    ("nuvola are quartz and tamburino cousins?", "relation"),
+    ("nuvola who am i teamed up with", "relation"),
+    ("nuvola qual era il meme della papera", "joke"),
+    ("nuvola what was the inside joke about the duck", "joke"),
+    ("nuvola ogni quanto andate in live?", "channel"),
+    ("nuvola quando sei in live la prossima volta", "channel"),
+    ("nuvola a che ora comincia la live di solito", "channel"),
+    ("nuvola whats the stream schedule", "channel"),
+    ("nuvola when is the next stream", "channel"),
+    ("nuvola chi sono i mod qui?", "channel"),
+    ("nuvola who are the mods here", "channel"),
+    ("nuvola is spoiling against the rules?", "channel"),
+    ("nuvola avete un discord?", "channel"),
+)
+PERSONA = (
+    "nuvola quanti anni hai?",
+    "nuvola chi sono i tuoi genitori?",
+    "nuvola qual è il tuo colore preferito",
+    "nuvola hai fratelli?",
+    "nuvola ti piace il mare?",
+    "nuvola come sei nata",
+    "nuvola what is your favourite colour",
+    "nuvola do you have siblings",
+    "nuvola do you like the sea?",
+    "nuvola where do you live",
+    "nuvola what do you hate most",
+    "nuvola are you human",
+    "nuvola do you ever sleep",
+    "nuvola raccontami di te",
+    "nuvola tell me about yourself",
+)
+NAMED = (
+    ("nuvola rosalba ha figli?", "3"),
+    ("nuvola che mestiere fa @seppiastorta", "4"),
+    ("nuvola quando è il compleanno di rosalba", "3"),
+    ("nuvola cosa sai di rosalba?", "3"),
+    ("nuvola what do you know about quartz", "5"),
+    ("nuvola does quartz have pets", "5"),
+    ("nuvola whats tamburinos job", "7"),
+    ("nuvola is @rosalba_t allergic to anything", "3"),
+    ("nuvola where is seppia from", "4"),
+    ("nuvola a rosalba posso offrire le noci?", "3"),
+    ("nuvola can i offer quartz some nuts", "5"),
+    ("nuvola ricordami dove abita rosalba", "3"),
+    ("nuvola who's quartz's boss", "5"),
+    ("nuvola rosalba è vegana vero?", "3"),
+    ("nuvola hey so rosalba is vegan right?", "3"),
+    ("nuvola what did rosalba say about her job", "3"),
+)
 
 
 @pytest.mark.parametrize("text", OWN)
@@ -160,7 +261,7 @@ def test_a_question_about_oneself_reaches_ones_own_memory(text: str) -> None:
     assert plan.asks_memory
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@pytest.mark.parametrize("text", [*ORDINARY, *MORE_ORDINARY])
 def test_small_talk_and_questions_about_the_world_reach_no_memory(text: str) -> None:
     assert plan_for(text).requests == ()
 
@@ -168,3 +269,18 @@ def test_small_talk_and_questions_about_the_world_reach_no_memory(text: str) -> 
 @pytest.mark.parametrize("text", EVENTS)
 def test_a_question_about_what_happened_reaches_the_streams(text: str) -> None:
     assert any(name.startswith("stream:") for name in sources(plan_for(text)))
+
+
+@pytest.mark.parametrize(("text", "domain"), STATE)
+def test_a_question_about_records_reaches_their_domain(text: str, domain: str) -> None:
+    assert any(domain in request.domains for request in plan_for(text).requests)
+
+
+@pytest.mark.parametrize("text", PERSONA)
+def test_a_question_about_the_bot_reaches_its_canon_alone(text: str) -> None:
+    assert sources(plan_for(text)) == {"lore"}
+
+
+@pytest.mark.parametrize(("text", "viewer"), NAMED)
+def test_a_question_about_somebody_named_reaches_their_memory(text: str, viewer: str) -> None:
+    assert viewer in about(plan_for(text))
