@@ -51,7 +51,7 @@ def make_plan(  # noqa: PLR0913 - the planner's inputs, each of its own kind and
         reasons=(*_told(asks), *reasons, *(f"{request.name}: {request.why}" for request in requests)),
         explicit_recall=any(ask.reading.recall and (ask.people or ask.covered) for ask in asks),
         asks_memory=any(_asks_memory(ask) for ask in asks),
-        covered=any(ask.covered for ask in asks),
+        covered=any(ask.covered for ask in asks) and not any(_asks_memory(ask) for ask in asks),
         as_of=next((ask.as_of for ask in asks if ask.as_of), None),
         language=language_of((message.text for message in batch.messages), rules),
     )
