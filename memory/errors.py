@@ -7,6 +7,7 @@ BotMemoryError
 ├── SchemaTooNew        the data was written by a newer program
 ├── WrongChannel        the data directory belongs to another channel
 ├── IndexUnavailable    Chroma failed, or a collection is broken; SQL is intact
+│   └── CollectionLost  these collections must be dropped and built anew from SQL
 ├── ModelMismatch       the index was built by another embedding model
 ├── ModelUnavailable    an embedding model failed or is missing
 ├── LeaseLost           a job's lease passed to another attempt
@@ -42,6 +43,15 @@ class WrongChannel(BotMemoryError):
 
 class IndexUnavailable(BotMemoryError):
     """The vector index failed; the memory goes on without it and rebuilds it from SQL."""
+
+
+class CollectionLost(IndexUnavailable):
+    """Collections that were stored once cannot be read any more: drop each and index its documents again."""
+
+    def __init__(self, message: str, collections: tuple[str, ...]) -> None:
+        """Name the collections, as the caller knows them."""
+        super().__init__(message)
+        self.collections = collections
 
 
 class ModelMismatch(BotMemoryError):

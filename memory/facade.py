@@ -1,27 +1,61 @@
 """The memory as everything outside sees it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Self
 
+import structlog
+
 from lore.entry import LoreEntry
 from memory.clock import Clock
+from memory.errors import MemoryClosed, StoreUnavailable
 from memory.events import BotReply, Channel, Deletion, StateCall
 from memory.model import Batch, Document, Health, JobRow, KnownViewer, Recall, Stream, Turn
+from memory.opening import Parts, open_parts
 from memory.ports import Embedder
 from memory.recipes import MemorySettings, Recipe
+from memory.store.collections import LORE, collection_name
+
+_CLOSED = "the memory was closed; open it again"
+_MOST_DOCUMENTS = 1_000_000
+log = structlog.get_logger(__name__)
 
 
 class Memory:
-    """One channel's memory. Made by `open_memory`; every method may be called from one event loop only."""
+    """One channel's memory. Made by `open_memory`; every method may be called from one event loop only.
+
+    Every method but `close` raises MemoryClosed after it.
+    """
+
+    def __init__(self, parts: Parts, recipe: Recipe) -> None:
+        """Take the open parts; `open_memory` makes them."""
+        self._open_parts: Parts | None = parts
+        self._recipe = recipe
+        self._erasing: set[asyncio.Task[int]] = set()
+
+    @property
+    def _parts(self) -> Parts:
+        if self._open_parts is None:
+            raise MemoryClosed(_CLOSED)
+        return self._open_parts
 
     async def begin_stream(self, stream: Stream) -> None:
         """Make `stream` the current one; a known id is resumed. An open temporary stream is joined to a real one."""
-        raise NotImplementedError
+        parts = self._parts
+        try:
+            await parts.recorder.begin_stream(stream)
+        finally:
+            parts.caches.index_changed()
+            parts.history.begin(stream.id)
+        await parts.surroundings.load_streams()
+        await parts.upkeep.warm()
+        await _show(parts)
 
     async def end_stream(self, stream_id: str, at: datetime) -> None:
         """Close a stream. Its memory stays searchable."""
-        raise NotImplementedError
+        await self._parts.recorder.end_stream(stream_id, at)
+        await self._parts.surroundings.load_streams()
 
     async def observe(self, batch: Batch) -> int:
         """Make the batch's lines durable and part of the history; return how many were new. Known ids change nothing.
@@ -29,34 +63,52 @@ class Memory:
         Raises:
             StoreUnavailable: nothing was stored; the caller keeps the batch and may try again.
         """
-        raise NotImplementedError
+        added = await self._parts.recorder.observe(batch)
+        await _show(self._parts)
+        return added
 
     async def recall(self, batch: Batch, recipe: Recipe | None = None, *, as_of: datetime | None = None) -> Recall:
         """Return what the memory has for this batch, always within its deadline; late and broken sources are named, not raised.
 
         The batch need not have been observed (a probe is not) and leaves no trace.
+
+        Raises:
+            InvalidRow: the batch's stream never began.
         """
-        raise NotImplementedError
+        return await self._parts.recaller.recall(batch, recipe or self._recipe, as_of=as_of)
 
     async def record(self, turn: Turn) -> None:
         """Store the turn, its reply and its jobs in one transaction. Recording the same turn again changes nothing."""
-        raise NotImplementedError
+        await self._parts.recorder.record(turn)
+        authors = {line.user.id for line in turn.batch.lines if line.user is not None}
+        self._grown(turn.batch.stream_id, authors)
 
     async def record_reply(self, stream_id: str, reply: BotReply) -> None:
         """Store something the bot said outside of `record` (a log's own replies), with its job."""
-        raise NotImplementedError
+        await self._parts.recorder.record_reply(stream_id, reply)
+        self._grown(stream_id, ())
 
     async def recorded(self, turn_id: str) -> bool:
         """Return whether the turn was recorded (a replay that was killed goes on from there)."""
-        raise NotImplementedError
+        return await self._parts.recorder.recorded(turn_id)
 
     async def unrecorded(self) -> list[Batch]:
         """Return batches that were observed but whose turn a crash cut off; the live bot records them as silent turns."""
-        raise NotImplementedError
+        return await self._parts.recorder.unrecorded()
 
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, whichever of message and deletion comes first; return the number of lines hidden."""
-        raise NotImplementedError
+        parts = self._parts
+        erasing = asyncio.create_task(parts.recorder.delete(stream_id, deletion))
+        self._erasing.add(erasing)
+        erasing.add_done_callback(lambda _: self._erased(parts, erasing))
+        return await asyncio.shield(erasing)  # a caller that is cancelled cannot stop the store from going on
+
+    def _erased(self, parts: Parts, erasing: asyncio.Task[int]) -> None:
+        self._erasing.discard(erasing)
+        parts.history.removed()
+        parts.caches.erased()
+        parts.upkeep.poke()
 
     async def apply_state(self, call: StateCall) -> None:
         """Carry out one structured-state tool call.
@@ -64,43 +116,50 @@ class Memory:
         Raises:
             InvalidRow: the tool or an argument is not one of the contract's.
         """
-        raise NotImplementedError
+        await self._parts.recorder.apply_state(call)
 
     async def sync_lore(self, entries: Sequence[LoreEntry]) -> int:
         """Make the canon equal to `entries`; return how many changed."""
-        raise NotImplementedError
+        parts = self._parts
+        changed = await parts.recorder.sync_lore(entries)
+        parts.caches.changed(LORE)
+        await parts.surroundings.load_lore()
+        parts.upkeep.poke()
+        return changed
 
     async def run_jobs(self) -> int:
         """Run every due job to its end, now, in a fixed order; return how many ran. Replay settles with this."""
-        raise NotImplementedError
+        return await self._parts.upkeep.run_jobs()
 
     async def start_worker(self) -> None:
         """Begin working through jobs in the background, with the scheduler's pokes, until `close`."""
-        raise NotImplementedError
+        await self._parts.upkeep.start()
 
     async def viewers(self) -> list[KnownViewer]:
         """Return everybody the memory knows."""
-        raise NotImplementedError
+        return await self._parts.reader.known_viewers()
 
     async def documents_of(self, viewer_id: str) -> list[Document]:
         """Return everything held in one viewer's personal memory, newest first."""
-        raise NotImplementedError
+        return await self._parts.reader.newest(collection_name("viewer", viewer_id), _MOST_DOCUMENTS)
 
     async def jobs(self, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
         """Return background jobs, oldest first."""
-        raise NotImplementedError
+        return await self._parts.upkeep.jobs(state=state, kind=kind, limit=limit)
 
     async def reindex(self) -> int:
         """Rebuild the vector index and full text from SQL with the present model; return the number of documents."""
-        raise NotImplementedError
+        return await self._parts.upkeep.reindex()
 
     async def health(self) -> Health:
         """Return counts, lag and problems."""
-        raise NotImplementedError
+        return await self._parts.upkeep.health()
 
     async def close(self) -> None:
-        """Stop the worker, give back its leases, close everything. Closing twice is fine."""
-        raise NotImplementedError
+        """Stop the worker, give back its leases, close everything but the embedder, which is the caller's. Twice is fine."""
+        parts, self._open_parts = self._open_parts, None
+        if parts is not None:
+            await parts.held.aclose()
 
     async def __aenter__(self) -> Self:
         """Return the memory itself."""
@@ -110,9 +169,29 @@ class Memory:
         """Close it."""
         await self.close()
 
+    def _grown(self, stream_id: str, viewer_ids: Iterable[str]) -> None:
+        """What these viewers said, and the stream, can be found in full text now, and soon in the index."""
+        parts = self._parts
+        parts.caches.changed(collection_name("stream", stream_id), *(collection_name("viewer", id_) for id_ in viewer_ids))
+        parts.history.changed()
+        parts.upkeep.poke()
 
-async def open_memory(settings: MemorySettings, *, channel: Channel, embedder: Embedder, clock: Clock) -> Memory:
+
+async def _show(parts: Parts) -> None:
+    """Make the history show what was just stored. A failure here is not the caller's: the next look reads again."""
+    try:
+        await parts.history.added()
+    except StoreUnavailable as error:
+        log.warning("history_not_read", error=str(error))
+
+
+async def open_memory(
+    settings: MemorySettings, *, channel: Channel, embedder: Embedder, clock: Clock, any_model: bool = False
+) -> Memory:
     """Open (or create) the channel's memory in `settings.data_dir`, migrate it, and recover leases that a crash left.
+
+    `any_model` opens an index that another embedder built, for `reindex`, which is the first thing to do then. The embedder
+    stays the caller's, to be closed after the memory.
 
     Raises:
         DirectoryInUse: another process has it open.
@@ -121,4 +200,5 @@ async def open_memory(settings: MemorySettings, *, channel: Channel, embedder: E
         SchemaTooNew: a newer program wrote it.
         StoreUnavailable: the directory cannot be written.
     """
-    raise NotImplementedError
+    parts = await open_parts(settings, channel=channel, embedder=embedder, clock=clock, any_model=any_model)
+    return Memory(parts, settings.recipe)

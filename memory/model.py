@@ -20,7 +20,9 @@ SECTIONS: tuple[Section, ...] = ("history", "profile", "recall", "episode", "lor
 
 def turn_id(stream_id: str, lines: tuple[Line, ...]) -> str:
     """Return the id of the turn that answers `lines`: the same lines in the same stream always give the same id."""
-    return str(uuid5(_TURNS, "\x1f".join((stream_id, lines[0].id, lines[-1].id, str(len(lines))))))
+    name = "\x1f".join((stream_id, lines[0].id, lines[-1].id, str(len(lines)))).replace("\x00", "\ufffd")
+    # As the store writes hostile ids: NUL and lone surrogates become U+FFFD, so a batch read back is still the same turn.
+    return str(uuid5(_TURNS, name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,80 @@
+"""The gate: evidence that is too weak, or far behind the best, does not go on. Returning nothing is an answer. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
+from memory.normalise import words
+from memory.recipes import Gate, Recipe
+from memory.salience import PRIORS
+
+SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
+
+
+def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
+    """Return the evidence that is good enough, in its order, and what was left out (`below_gate`).
+
+    A hit stays if one channel vouches for it: an exact look-up, a dense cosine at or above `dense_floor`, or a lexical score
+    above `lexical_floor`; and if its fused score reaches `fused_floor`. Then each item is compared with the best of its
+    source: the mean of s_c / max s_c over the channels that found something, weighted as messages are in fusion, must be at
+    least 1 - `gap`, so that one item is left where one stands out. Raw scores are compared, since fused ones are stretched to
+    0..1 even where all hits are alike. What an exact look-up found has no degrees and is not cut, nor is the answer to an
+    open question ("what do you know about me?"). A profile is not searched: of its facts those stay that the same viewer's
+    search found too or that share a word with the question, and all of them where the question is open or the search gave
+    nothing.
+    """
+    limits = recipe.gate
+    strong = [item for item in evidence if _vouched(item, limits) and item.score >= limits.fused_floor]
+    kept = strong if plan.explicit_recall else _near_the_best(strong, recipe)
+    if not plan.explicit_recall:
+        answered = {item.request.name for item in evidence}
+        searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
+        kept = [item for item in kept if item.request.kind is not SourceKind.PROFILE or _asked_for(item, kept, searched)]
+    held = {id(item) for item in kept}
+    left = [item for item in evidence if id(item) not in held]
+    return tuple(kept), tuple(_left_out(item) for item in left)
+
+
+def _left_out(item: Evidence) -> LeftOut:
+    return LeftOut(source=item.request.name, document_id=item.document.id, reason="below_gate", score=item.score)
+
+
+def _vouched(item: Evidence, limits: Gate) -> bool:
+    given = item.channels
+    if given.get("dense", -1.0) >= limits.dense_floor or given.get("lexical", 0.0) > limits.lexical_floor:
+        return True
+    return any(channel not in PRIORS and channel not in {"dense", "lexical"} for channel in given)
+
+
+def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
+    weights = recipe.fusion.message_weights
+    best: dict[str, dict[str, float]] = {}
+    for item in evidence:
+        tops = best.setdefault(item.request.name, {})
+        for channel in weights:
+            tops[channel] = max(tops.get(channel, 0.0), item.channels.get(channel, 0.0))
+    return [item for item in evidence if _share(item, best[item.request.name], weights) >= 1 - recipe.gate.gap]
+
+
+def _share(item: Evidence, best: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return how near the item comes to the best of its source, 0 to 1; 1 where no channel has degrees to compare."""
+    compared = {channel: weight for channel, weight in weights.items() if best[channel] > 0}
+    if not compared or item.channels.keys().isdisjoint(weights):
+        return 1.0
+    near = sum(weight * max(0.0, item.channels.get(channel, 0.0)) / best[channel] for channel, weight in compared.items())
+    return near / sum(compared.values())
+
+
+def _asked_for(item: Evidence, kept: Sequence[Evidence], searched: Sequence[SourceRequest]) -> bool:
+    own = [request for request in searched if request.viewer_id == item.request.viewer_id]
+    if not own:
+        return True
+    names = {request.name for request in own}
+    found = {source for hit in kept if hit.request.name in names for source in (*hit.document.provenance, hit.document.id)}
+    if found.intersection((*item.document.provenance, item.document.id)):
+        return True
+    asked = {start for request in own for start in _starts(request.query)}
+    return not asked.isdisjoint(_starts(item.document.text))
+
+
+def _starts(text: str) -> set[str]:
+    return {word[:SHARED_START] for word in words(text) if len(word) >= LONG_WORD}

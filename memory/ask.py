@@ -1,0 +1,220 @@
+"""One message turned into what it asks of the memory: whom, what, where and when, each with its reason. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lore.entry import LoreEntry
+from memory.coverage import covered
+from memory.language import CLAUSE, Reading
+from memory.model import Batch, HistoryLine, Stream, Window
+from memory.moments import StreamChoice, as_of, streams_for
+from memory.names import name_key, parts_of
+from memory.normalise import fold, spaced, words
+from memory.recipes import Recipe
+from memory.rules import Rules
+from memory.targets import Around, named_in
+
+PUBLIC = frozenset({"joke", "request"})  # domains that say all there is: no search in the author's messages beside them
+OWNED = frozenset({"request", "note", "relation"})  # domains whose records belong to viewers
+NEAR_LINES = 6  # lines back in which a pronoun finds its person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Everything a plan is made from."""
+
+    batch: Batch
+    window: Window
+    who: Around
+    stream: Stream
+    past: Sequence[Stream]
+    lore: Sequence[LoreEntry]
+    rules: Sequence[Rules]
+    recipe: Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What one message wants from the memory."""
+
+    reading: Reading
+    why: str  # the decision, in words
+    people: Mapping[str, str] = field(default_factory=dict)  # viewer id -> why
+    domains: tuple[str, ...] = ()
+    lore_ids: tuple[str, ...] = ()
+    persona: bool = False
+    streams: tuple[StreamChoice, ...] = ()
+    covered: str = ""
+    as_of: datetime | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to look up."""
+        return bool(self.people or self.domains or self.lore_ids or self.persona or self.streams)
+
+
+def ask_of(reading: Reading, scene: Scene) -> Ask:
+    """Return what a message asks of the memory; where that is nothing, `why` says so."""
+    if not reading.addressed:
+        return Ask(reading=reading, why="is not said to the bot")
+    lore_ids = _lore_named(reading, scene.lore)
+    if not reading.question and (told := _wanted_lore(reading, lore_ids, {}, scene.lore)):
+        return Ask(reading=reading, why="speaks to the bot about its world", lore_ids=told)
+    if not reading.question:
+        return Ask(reading=reading, why="asks to keep something" if reading.remember else "speaks to the bot and asks nothing")
+    people = _people(reading, scene)
+    domains = reading.domains
+    if reading.second and not people and set(domains) == {"relation"}:
+        domains = ()  # the bot's own family is canon
+    if domains and set(people) <= {scene.stream.channel.id}:
+        people = {}  # a record of the channel: its streamer is named and not asked about
+    persona = not people and _about_bot(reading, domains)
+    settled = domains and PUBLIC.issuperset(domains) and people.keys() <= {reading.message.user.id}
+    whom = {} if settled else people
+    streams = () if persona else _streams(reading, people, domains, scene)
+    ask = Ask(
+        reading=reading,
+        why=_why(reading, people, persona=persona),
+        people=whom,
+        domains=domains,
+        lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
+        persona=persona,
+        streams=streams,
+        as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
+    )
+    return _checked(ask, people, scene)
+
+
+def _checked(ask: Ask, people: Mapping[str, str], scene: Scene) -> Ask:
+    """Return the ask, marked where the history already answers it."""
+    if not (ask.people or ask.streams) or not scene.recipe.coverage_check or ask.lore_ids:
+        return ask
+    reason = covered(ask.reading, people, scene.window, bot=scene.stream.bot, names=_called(people, scene), rules=scene.rules)
+    if not reason:
+        return ask
+    return Ask(reading=ask.reading, why=ask.why, people=people, domains=ask.domains, covered=reason, as_of=ask.as_of)
+
+
+def _why(reading: Reading, people: Mapping[str, str], *, persona: bool) -> str:
+    if reading.recall:
+        return "asks what the memory holds"
+    if people:
+        return "asks about people"
+    return "asks about the bot itself" if persona else "asks something"
+
+
+def _people(reading: Reading, scene: Scene) -> dict[str, str]:
+    """Return whom the message asks about: in the clause that asks, else in the whole message."""
+    clause = _asking_clause(reading)
+    author = reading.message.user.id
+    named = named_in(reading.text, scene.who, scene.rules)
+    named |= {
+        v.id: "mentioned"
+        for v in reading.message.mentions
+        if v.id != scene.stream.bot.id and v.id not in named and v.id != author
+    }
+    in_clause = named if clause == reading.text else named_in(clause, scene.who, scene.rules)
+    first_here = reading.first and any(rule.person.first.found(spaced(clause)) for rule in scene.rules)
+    if in_clause and not first_here:
+        return {person: why for person, why in named.items() if person in in_clause}
+    if reading.first:
+        about_me = {author: "speaks of themselves"}
+        return about_me | {p: why for p, why in named.items() if not _acts_on_author(p, reading, scene)}
+    if named:
+        return named
+    return _somebody_before(reading, scene) if reading.third else _unknown_name(reading, scene)
+
+
+def _asking_clause(reading: Reading) -> str:
+    """Return the last clause, where several viewers are not listed in it."""
+    clauses = [clause for clause in CLAUSE.split(reading.text) if len(clause.split()) > 2]  # noqa: PLR2004 - shorter ones are exclamations
+    return reading.text if len(clauses) < 2 or reading.text.count("@") > 1 else clauses[-1]  # noqa: PLR2004 - one clause is the whole text
+
+
+def _acts_on_author(person: str, reading: Reading, scene: Scene) -> bool:
+    """Whether the named viewer only does something to the author ("Bob offered me …"): then nothing is asked about them."""
+    said = words(reading.text)
+    called = _called({person: ""}, scene)
+    objects = {word for rule in scene.rules for word in rule.person.acted_on}
+    return any(word in called and objects.intersection(said[place + 1 : place + 4]) for place, word in enumerate(said))
+
+
+def _somebody_before(reading: Reading, scene: Scene) -> dict[str, str]:
+    """Return the last other person of the conversation: the author replied to, else the last one named, newest line first."""
+    author = reading.message.user.id
+    parent = parent_of(reading, scene.window)
+    if parent and parent.author and parent.author.id not in {author, scene.stream.bot.id}:
+        return {parent.author.id: "is the one replied to"}
+    for line in reversed(scene.window.lines[-NEAR_LINES:]):
+        named = [person for person in named_in(line.text, scene.who, scene.rules) if person != author]
+        if named:
+            return {named[-1]: "is the last person named before"}
+    return {author: "speaks of somebody in their own life"}
+
+
+def _unknown_name(reading: Reading, scene: Scene) -> dict[str, str]:
+    """Return the author, where they ask about a name that is nobody's here ("how old is Rex"): somebody in their own life."""
+    tokens = [token.strip("?!.,:;\"'") for token in reading.text.split()[1:]]
+    proper = [
+        t for t in tokens if t[:1].isupper() and not t.isupper() and not any(fold(t) in rule.stop for rule in scene.rules)
+    ]
+    return {reading.message.user.id: f"asks about {proper[0]!r}, no viewer"} if proper and reading.about_one else {}
+
+
+def parent_of(reading: Reading, window: Window) -> HistoryLine | None:
+    """Return the line that the message replies to, where it stands in the window."""
+    return (
+        next((line for line in window.lines if line.id == reading.message.reply_to), None) if reading.message.reply_to else None
+    )
+
+
+def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
+    told = reading.world or reading.open_recall or reading.recall or reading.bot_said or reading.happened or reading.cues
+    return reading.persona or (reading.second and not domains and not told)
+
+
+def _streams(reading: Reading, people: Mapping[str, str], domains: Sequence[str], scene: Scene) -> tuple[StreamChoice, ...]:
+    """Return the streams asked about; none for a question about the author, or for a record, that points to no stream."""
+    if reading.world and not people and not reading.cues:
+        return ()
+    own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said)
+    recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
+    if (own or recorded or reading.recall) and not reading.cues:
+        return ()
+    return streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
+
+
+def _called(people: Mapping[str, str], scene: Scene) -> frozenset[str]:
+    """Return the folded words by which these viewers and the bot are called."""
+    bot = scene.stream.bot
+    names = {fold(name) for name in (bot.login, bot.name, *bot.aliases)}
+    for person in people:
+        viewer = scene.who.index.get(person)
+        for name in (viewer.login, viewer.name, *viewer.former) if viewer else ():
+            names |= {name_key(name), *parts_of(name), *words(name)}
+    return frozenset(names)
+
+
+def _lore_named(reading: Reading, lore: Sequence[LoreEntry]) -> tuple[str, ...]:
+    return tuple(
+        entry.id for entry in lore if any(spaced(alias).strip() and spaced(alias) in reading.plain for alias in entry.aliases)
+    )
+
+
+def _wanted_lore(
+    reading: Reading, ids: tuple[str, ...], people: Mapping[str, str], lore: Sequence[LoreEntry]
+) -> tuple[str, ...]:
+    """Return the entries that are meant.
+
+    In a statement, and in a question about a viewer, a common noun is no alias: only a proper name or several words are.
+    """
+    if not people and reading.question:
+        return ids
+    telling = {
+        entry.id
+        for entry in lore
+        for alias in entry.aliases
+        if spaced(alias) in reading.plain and (" " in alias.strip() or alias[:1].isupper())
+    }
+    return tuple(entry for entry in ids if entry in telling)

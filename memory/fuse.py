@@ -1,0 +1,77 @@
+"""The channels' rankings of each source made into one list. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from memory.model import Candidate, Document, Evidence, Ranking, Section, SourceKind, SourceRequest
+from memory.recipes import Fusion, Recipe
+from memory.salience import PRIORS
+
+AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0}  # weights of channels that the recipe does not name
+_SHORT = frozenset({"fact", "claim", "lore"})  # kinds whose text is a short statement: the fact weights
+SECTIONS: Mapping[SourceKind, Section] = {
+    SourceKind.PROFILE: "profile",
+    SourceKind.RECALL: "recall",
+    SourceKind.EPISODE: "episode",
+    SourceKind.LORE: "lore",
+    SourceKind.STATE: "state",
+}
+
+
+def fuse(rankings: Sequence[Ranking], recipe: Recipe) -> tuple[Evidence, ...]:
+    """Return the evidence of every source, best first within each; sources in the order of their first ranking.
+
+    `sum`: Σ_c w_c · (s - min_c) / (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
+    are all equal gives 1); Shaw and Fox 1994, CombSUM, with weights. `rrf`: Σ_c w_c / (k + rank_c), Cormack et al. 2009.
+    A document that a channel did not find gets nothing from it. Priors (recency, salience) add `prior · normalised` to what
+    the other channels found, and a document that only they found is no evidence: it is left out. Ties: the newer document
+    first, then the smaller id.
+    """
+    by_source: dict[str, list[Ranking]] = {}
+    for ranking in rankings:
+        by_source.setdefault(ranking.request.name, []).append(ranking)
+    return tuple(evidence for group in by_source.values() for evidence in _fused(group, recipe.fusion))
+
+
+def _fused(group: Sequence[Ranking], fusion: Fusion) -> list[Evidence]:
+    request = group[0].request
+    documents = _documents(group)
+    parts: dict[str, dict[str, float]] = {}
+    raw: dict[str, dict[str, float]] = {}
+    for ranking in group:
+        share = _shares(ranking.candidates, fusion)
+        for candidate in ranking.candidates:
+            found = candidate.document.id
+            parts.setdefault(found, {})[ranking.channel] = share(candidate)
+            raw.setdefault(found, {})[ranking.channel] = candidate.score
+    evidence = [
+        _evidence(request, documents[found], _score(documents[found], given, fusion), raw[found])
+        for found, given in parts.items()
+        if not PRIORS.issuperset(given)
+    ]
+    return sorted(evidence, key=lambda e: (-e.score, -e.document.at.timestamp(), e.document.id))
+
+
+def _documents(group: Iterable[Ranking]) -> dict[str, Document]:
+    return {candidate.document.id: candidate.document for ranking in group for candidate in ranking.candidates}
+
+
+def _shares(candidates: Sequence[Candidate], fusion: Fusion) -> Callable[[Candidate], float]:
+    if fusion.method == "rrf":
+        return lambda candidate: 1.0 / (fusion.k + candidate.rank)
+    scores = [candidate.score for candidate in candidates]
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    return lambda candidate: (candidate.score - low) / (high - low) if high > low else 1.0
+
+
+def _score(document: Document, given: Mapping[str, float], fusion: Fusion) -> float:
+    weights = fusion.fact_weights if document.kind in _SHORT else fusion.message_weights
+    priors = {"recency": fusion.recency_prior, "salience": fusion.salience_prior}
+    total = 0.0
+    for channel in sorted(given):
+        weight = priors[channel] if channel in PRIORS else weights.get(channel, AUXILIARY.get(channel, 0.0))
+        total += weight * given[channel]
+    return total
+
+
+def _evidence(request: SourceRequest, document: Document, score: float, channels: Mapping[str, float]) -> Evidence:
+    return Evidence(request=request, section=SECTIONS[request.kind], document=document, score=score, channels=dict(channels))

@@ -1,0 +1,75 @@
+"""Text made comparable: case, accents, punctuation, spaces and invisible characters no longer tell two texts apart. Pure.
+
+Nothing here is cached: what a viewer had erased must not live on in a look-up table.
+"""
+
+import re
+import unicodedata
+
+LONGEST_TEXT = 2000  # code points that are looked at: a chat line has 500, an imported one may have a million
+LONGEST_WORD = 40
+_WORD = re.compile(r"\w+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_DROPPED = {"Mn", "Me", "Cf", "Co", "Cs"}  # marks, format characters (zero width, bidi, tags), private, surrogates
+_ASCII_CONTROLS = dict.fromkeys((*range(32), 127), " ")
+
+
+def fold(text: str) -> str:
+    """Return `text` in lower case without accents, marks and invisible characters; controls become spaces.
+
+    At most `LONGEST_TEXT` code points of the input are read, so that the cost is bounded.
+    """
+    head = text[:LONGEST_TEXT]
+    if not head.isascii():
+        head = _ACCENTS.sub("", unicodedata.normalize("NFKD", head.casefold()))
+    if head.isascii():
+        return head.lower() if head.isprintable() else head.lower().translate(_ASCII_CONTROLS)
+    kept = ((char, unicodedata.category(char)) for char in head)
+    return "".join(" " if kind == "Cc" else char for char, kind in kept if kind not in _DROPPED).casefold()
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the folded words of `text`, in their order, each cut at `LONGEST_WORD`; apostrophes separate."""
+    return tuple(word[:LONGEST_WORD] for word in _WORD.findall(fold(text)))
+
+
+def spaced(text: str) -> str:
+    """Return the folded words of `text` with one space before, between and after them: what phrases are matched on."""
+    return f" {' '.join(words(text))} "
+
+
+def same_key(text: str) -> str:
+    """Return a key that is equal for texts which differ in case, accents, punctuation, spaces or invisible characters."""
+    found = words(text)
+    return "".join(found) if found else "".join(fold(text).split())
+
+
+def stem(word: str, suffixes: tuple[str, ...]) -> str:
+    """Return a folded word without its longest matching ending; at least three letters stay.
+
+    `suffixes` come longest first. A light stemmer, as CLEF's for Italian (Savoy 2001): it joins the forms of one word well
+    enough to see whether two texts speak of the same thing, at a microsecond a word.
+    """
+    if not word.endswith(suffixes):
+        return word
+    for suffix in suffixes:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:  # noqa: PLR2004 - the docstring names it
+            return word[: -len(suffix)]
+    return word
+
+
+def visible(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Return `text` on one line, cut at `longest` code points, without control, format, bidi and surrogate characters.
+
+    Marks (accents) stay, three in a row at most, so that stacked ones cannot flood the prompt.
+    """
+    out: list[str] = []
+    marks = 0
+    for char in unicodedata.normalize("NFC", text[: 2 * longest].encode("utf-8", "ignore").decode()):
+        category = unicodedata.category(char)
+        marks = marks + 1 if category in {"Mn", "Me"} else 0
+        if category in {"Cf", "Co", "Cn"} or marks > 3:  # noqa: PLR2004 - the docstring names it
+            continue
+        out.append(" " if category in {"Cc", "Zl", "Zp", "Zs"} else char)
+    line = " ".join("".join(out).split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"

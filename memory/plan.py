@@ -1,0 +1,204 @@
+"""The planner: where to look in this turn, and why. Deterministic, no model call, no I/O."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from lore.entry import LoreEntry
+from memory.ask import OWNED, Ask, Scene, ask_of, parent_of
+from memory.language import Reading, language_of, read
+from memory.model import Batch, KnownViewer, Plan, SourceKind, SourceRequest, Stream, Target, Window
+from memory.names import NameIndex
+from memory.recipes import Recipe
+from memory.rules import Rules
+from memory.targets import around, ranked
+
+FOLLOW_LINES = 4  # lines after the bot's answer in which its receiver may go on without naming it
+
+
+def make_plan(  # noqa: PLR0913 - the planner's inputs, each of its own kind and named
+    batch: Batch,
+    window: Window,
+    *,
+    viewers: NameIndex | Sequence[KnownViewer],
+    stream: Stream,
+    past_streams: Sequence[Stream],
+    lore: Sequence[LoreEntry],
+    rules: tuple[Rules, ...],
+    recipe: Recipe,
+) -> Plan:
+    """Return where to look for this batch: requests with queries, the viewers concerned, and the reason of every decision.
+
+    `viewers` may be a prebuilt index: a sequence is indexed anew on each call. Ordinary chat gives a plan without requests.
+    """
+    index = viewers if isinstance(viewers, NameIndex) else NameIndex(viewers)
+    scene = Scene(
+        batch=batch,
+        window=window,
+        who=around(batch, window, index, stream.bot.id),
+        stream=stream,
+        past=past_streams,
+        lore=lore,
+        rules=rules,
+        recipe=recipe,
+    )
+    readings = _readings(scene)
+    asks = [ask_of(reading, scene) for reading in readings]
+    targets, reasons = _targets(readings, asks, scene)
+    requests = _switched_on(_merged(_requests(asks, targets, scene)), recipe)
+    return Plan(
+        requests=requests,
+        targets=targets,
+        reasons=(*_told(asks), *reasons, *(f"{request.name}: {request.why}" for request in requests)),
+        explicit_recall=any(ask.reading.recall and (ask.people or ask.covered) for ask in asks),
+        asks_memory=any(_asks_memory(ask) for ask in asks),
+        covered=any(ask.covered for ask in asks) and not any(_asks_memory(ask) for ask in asks),
+        as_of=next((ask.as_of for ask in asks if ask.as_of), None),
+        language=language_of((message.text for message in batch.messages), rules),
+    )
+
+
+def _readings(scene: Scene) -> list[Reading]:
+    """Read the people's messages; one that goes on from a question to the bot counts as said to the bot."""
+    bot = scene.stream.bot
+    own_lines = {line.id for line in scene.window.lines if line.kind == "reply" or (line.author and line.author.id == bot.id)}
+    answered = _just_answered(scene)
+    out: list[Reading] = []
+    for message in scene.batch.messages:
+        if message.is_bot or message.user.id == bot.id:
+            continue
+        goes_on = message.user.id in answered or any(before.addressed and before.question for before in out)
+        reading = read(message, bot, scene.rules, replies_to_bot=message.reply_to in own_lines, goes_on=goes_on)
+        if not reading.addressed and reading.follow_up and reading.question:
+            reading = replace(reading, addressed="goes on from a question to the bot")
+        out.append(reading)
+    return out
+
+
+def _just_answered(scene: Scene) -> set[str]:
+    """Return whom the bot answered in the last few lines."""
+    authors = {line.id: line.author.id for line in scene.window.lines if line.author}
+    tail = scene.window.lines[-FOLLOW_LINES:]
+    return {authors[line.reply_to] for line in tail if line.kind == "reply" and line.reply_to in authors}
+
+
+def _told(asks: Iterable[Ask]) -> Iterable[str]:
+    for ask in asks:
+        who = ask.reading.message.user.name
+        yield f"{who} {ask.why}" if not ask.reading.addressed else f"{who} {ask.reading.addressed} and {ask.why}"
+        yield from (f"{who} asks about viewer {person}: {why}" for person, why in ask.people.items())
+        if ask.covered:
+            yield f"no search for {who}: {ask.covered}"
+        elif ask.reading.addressed and ask.reading.question and not ask.anything:
+            yield f"nothing in {who}'s question points to the memory"
+        if ask.as_of:
+            yield f"{who} asks what was true at {ask.as_of.isoformat(timespec='seconds')}"
+
+
+def _asks_memory(ask: Ask) -> bool:
+    personal = ask.people or ask.streams or OWNED.intersection(ask.domains) or ask.reading.recall or ask.reading.open_recall
+    return bool(personal) and not ask.covered and ask.reading.question and bool(ask.reading.addressed)
+
+
+def _targets(readings: Sequence[Reading], asks: Sequence[Ask], scene: Scene) -> tuple[tuple[Target, ...], list[str]]:
+    """Return the turn's viewers: those asked about, then the others, strongest first; three, or up to five if asked about."""
+    limits = scene.recipe.limits
+    if not scene.recipe.viewer_ranking:
+        authors = dict.fromkeys(reading.message.user.id for reading in readings)
+        return tuple(Target(viewer_id=author, score=0.0, reasons=("active",)) for author in authors)[: limits.viewers], [
+            "viewers are not ranked in this recipe"
+        ]
+    asked: dict[str, str] = {}
+    for ask in asks:
+        for person, why in ask.people.items():
+            asked.setdefault(person, why)
+    everybody = ranked(scene.batch, readings, _mentioned(readings, asked, scene))
+    first = [
+        replace(target, reasons=(asked[target.viewer_id], *target.reasons)) for target in everybody if target.viewer_id in asked
+    ]
+    others = [target for target in everybody if target.viewer_id not in asked]
+    room = min(max(limits.viewers, len(asked)), limits.viewers_max)
+    dropped = [target.viewer_id for target in first[room:]]
+    return tuple([*first, *others][:room]), [f"viewer {person} left out: {room} viewers are the limit" for person in dropped]
+
+
+def _mentioned(readings: Sequence[Reading], asked: Iterable[str], scene: Scene) -> set[str]:
+    """Return whom a message names that is not their own."""
+    authors = {reading.message.user.id for reading in readings}
+    by_tag = {v.id for r in readings for v in r.message.mentions if v.id not in {r.message.user.id, scene.stream.bot.id}}
+    return by_tag | {person for person in asked if person not in authors}
+
+
+def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> Iterable[SourceRequest]:
+    chosen = {target.viewer_id for target in targets}
+    exclude = tuple(line.id for line in scene.batch.lines)
+    for ask in asks:
+        query = _query(ask, scene)
+        if ask.domains:
+            yield _state(ask, scene)
+        if ask.covered:
+            continue
+        if ask.lore_ids or ask.persona:
+            why = "an entry of the canon is named" if ask.lore_ids else "a question about the bot itself"
+            yield SourceRequest(kind=SourceKind.LORE, why=why, query=query, lore_ids=ask.lore_ids)
+        for person in _looked_up(ask, targets, scene):
+            if person in chosen:
+                why = ask.people.get(person, "takes part in the turn")
+                yield SourceRequest(kind=SourceKind.PROFILE, why=why, viewer_id=person, as_of=ask.as_of)
+                yield SourceRequest(
+                    kind=SourceKind.RECALL, why=why, query=query, viewer_id=person, as_of=ask.as_of, exclude=exclude
+                )
+        for choice in ask.streams:
+            yield SourceRequest(
+                kind=SourceKind.EPISODE, why=choice.why, query=query, stream_id=choice.stream_id, exclude=exclude
+            )
+
+
+def _looked_up(ask: Ask, targets: Sequence[Target], scene: Scene) -> Iterable[str]:
+    if scene.recipe.viewer_ranking or not ask.people:
+        return ask.people
+    return [target.viewer_id for target in targets]
+
+
+def _state(ask: Ask, scene: Scene) -> SourceRequest:
+    """Return the look into structured state: a viewer's own records where the question is about people, else everybody's."""
+    owned = set(ask.domains) <= OWNED
+    author = ask.reading.message.user.id
+    people = tuple(ask.people) or ((author,) if ask.reading.first else ())
+    return SourceRequest(
+        kind=SourceKind.STATE,
+        why=f"asks about {', '.join(ask.domains)}",
+        domains=ask.domains,
+        viewer_ids=people if owned and scene.recipe.viewer_ranking else (),
+        as_of=None,
+    )
+
+
+def _query(ask: Ask, scene: Scene) -> str:
+    """Return what is searched for: the message without the bot's name, after the words it replies to."""
+    parent = parent_of(ask.reading, scene.window)
+    return f"{parent.text} {ask.reading.text}" if parent else ask.reading.text
+
+
+def _merged(requests: Iterable[SourceRequest]) -> list[SourceRequest]:
+    """Return one request a source: what several messages ask of the same place is asked together."""
+    merged: dict[str, SourceRequest] = {}
+    for request in requests:
+        before = merged.get(request.name)
+        merged[request.name] = request if before is None else _joined(before, request)
+    return list(merged.values())
+
+
+def _joined(one: SourceRequest, two: SourceRequest) -> SourceRequest:
+    everybody = not one.viewer_ids or not two.viewer_ids
+    return replace(
+        one,
+        query=" ".join(dict.fromkeys(filter(None, (one.query, two.query)))),
+        domains=tuple(dict.fromkeys((*one.domains, *two.domains))),
+        viewer_ids=() if everybody else tuple(dict.fromkeys((*one.viewer_ids, *two.viewer_ids))),
+        lore_ids=tuple(dict.fromkeys((*one.lore_ids, *two.lore_ids))) if one.lore_ids and two.lore_ids else (),
+        as_of=one.as_of or two.as_of,
+    )
+
+
+def _switched_on(requests: Iterable[SourceRequest], recipe: Recipe) -> tuple[SourceRequest, ...]:
+    return tuple(request for request in requests if request.kind.value in recipe.sources)

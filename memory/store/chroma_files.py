@@ -1,0 +1,131 @@
+"""What is done to a folder of the index on disk while no client has it open: settings, and cleaning that leaves no bytes.
+
+Chroma leaves vectors, directories and rows behind when it deletes; SQLite keeps freed pages until VACUUM.
+
+Two copies of SQLite in one process (Chroma links its own) must never have the same file open: closing it in one drops the
+locks of the other, and the process dies of SIGBUS. A closed client lets go of its file a millisecond late, so we wait for that.
+"""
+
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import structlog
+
+_DATABASE = "chroma.sqlite3"
+_DESCRIPTORS = Path("/proc/self/fd")
+_RELEASE_SECONDS = 5.0
+_PERSISTED = "index_metadata.pickle"
+_INDEXES = (  # each write and each first touch looks these up; Chroma itself scans all vectors of the folder
+    "CREATE INDEX IF NOT EXISTS ricordo_queue_topic ON embeddings_queue (topic, seq_id)",
+    "CREATE INDEX IF NOT EXISTS ricordo_segments_collection ON segments (collection)",
+)
+_LEFT_BEHIND = (
+    "DELETE FROM embedding_metadata_array WHERE id NOT IN (SELECT id FROM embeddings)",
+    "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
+    "DELETE FROM embeddings_queue AS q WHERE NOT EXISTS (SELECT 1 FROM collections AS c WHERE instr(q.topic, c.id) > 0)",
+    "INSERT INTO embedding_fulltext_search (embedding_fulltext_search) VALUES ('optimize')",
+)
+log = structlog.get_logger(__name__)
+
+
+def exists(folder: Path) -> bool:
+    """Return whether Chroma ever worked in this folder."""
+    return (folder / _DATABASE).is_file()
+
+
+def tune(folder: Path) -> None:
+    """Set the write-ahead log and the indexes, both kept in the file; without the indexes the folder is merely slower.
+
+    Raises:
+        sqlite3.DatabaseError: the file is no database (any more), or it cannot be written.
+    """
+    with _database(folder) as connection:
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        connection.execute("SELECT count(*) FROM collections").fetchall()
+        try:
+            for statement in _INDEXES:
+                connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            log.warning("index_tuning_failed", folder=folder.name, error=str(error))
+
+
+def names(folder: Path) -> list[str]:
+    """Return the collections Chroma has in this folder."""
+    if not exists(folder):
+        return []
+    with _database(folder) as connection:
+        return [row[0] for row in connection.execute("SELECT name FROM collections")]
+
+
+def sweep(folder: Path) -> None:
+    """Remove every byte of what was deleted: rows, pages, the log, and directories of collections that are gone.
+
+    Raises:
+        sqlite3.DatabaseError, OSError: the folder is still open, or cannot be read or written.
+    """
+    with _database(folder) as connection:
+        for statement in _LEFT_BEHIND:
+            connection.execute(statement)
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        segments = {row[0] for row in connection.execute("SELECT id FROM segments")}
+    for directory in folder.iterdir():
+        if directory.is_dir() and directory.name not in segments:
+            shutil.rmtree(directory)
+    prune(folder)
+
+
+def prune(folder: Path) -> None:
+    """Remove directories of collections that Chroma builds from its database anyway: 0.2 MB each, with nothing in them.
+
+    Raises:
+        OSError: the folder is still open, or cannot be written.
+    """
+    _await_release(folder)
+    for directory in folder.iterdir():
+        if directory.is_dir() and not (directory / _PERSISTED).exists():
+            shutil.rmtree(directory)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder that is no database any more; it is built anew from SQL.
+
+    Raises:
+        OSError: this process still has it open.
+    """
+    _await_release(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _database(folder: Path) -> Iterator[sqlite3.Connection]:
+    _await_release(folder)
+    with closing(sqlite3.connect(folder / _DATABASE, timeout=10, isolation_level=None)) as connection:
+        yield connection
+
+
+def _await_release(folder: Path) -> None:
+    prefix, pause = f"{folder.resolve()}{os.sep}", threading.Event()
+    deadline = time.monotonic() + _RELEASE_SECONDS
+    while any(path.startswith(prefix) for path in _open_files()):
+        if time.monotonic() > deadline:
+            msg = f"{folder} is still open in this process"
+            raise OSError(msg)
+        pause.wait(0.0005)
+
+
+def _open_files() -> list[str]:
+    if not _DESCRIPTORS.is_dir():
+        return [file.path for file in psutil.Process().open_files()]
+    paths = []
+    for descriptor in os.listdir(_DESCRIPTORS):  # noqa: PTH208  ten times faster than building paths
+        with suppress(OSError):  # closed meanwhile
+            paths.append(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115  the same
+    return paths

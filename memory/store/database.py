@@ -1,0 +1,211 @@
+"""One SQLite file: one thread writes, in serial transactions; reads go through short asynchronous sessions of their own.
+
+A function given to `write` runs on the writer's thread in one `BEGIN IMMEDIATE` transaction. Once it has begun, it commits or
+rolls back, whatever becomes of the task that awaits it: a cancelled task cannot leave the file locked.
+"""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DatabaseError, InterfaceError
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.pool import StaticPool
+
+from memory.errors import MemoryClosed, StoreUnavailable
+from memory.store.migrate import migrate
+
+T = TypeVar("T")
+_CLOSED = "the memory was closed; open it again"
+_BUSY_MS = 5000
+_READERS = 4
+_WAL_LIMIT_BYTES = 64 * 1024 * 1024
+_AUTOCHECKPOINT_PAGES = 16384  # a net only: checkpoints run in the background, off the writer
+# What SQLite or the system says, in the order of asking, and what to do about it.
+_ADVICE = (
+    ("full", "the disk is full: free some space, then try again; nothing was stored"),
+    ("locked", "another program holds the file: close it, then try again"),
+    ("readonly", "the file cannot be written: check the owner and mode of the file and its directory"),
+    ("errno", "choose a data directory that this user may write"),
+    ("unable to open", "the file cannot be opened: check that the directory exists and may be written"),
+    ("malformed", "the file is damaged: restore the newest backup, or move the file away to begin anew"),
+    ("not a database", "the file is no SQLite database: move it away, or choose another data directory"),
+    ("disk i/o", "the disk failed or is full: check it, then try again"),
+)
+
+
+def unavailable(path: Path, error: Exception) -> StoreUnavailable:
+    """Return the error to raise for a failure of SQLite: what happened, and what to do next."""
+    reason = str(getattr(error, "orig", None) or error)
+    advice = next((advice for sign, advice in _ADVICE if sign in reason.lower()), "check the disk and the file, then try again")
+    return StoreUnavailable(f"{path}: {reason}; {advice}")
+
+
+def _is_of_the_store(error: DatabaseError | InterfaceError) -> bool:
+    """Whether the file is at fault, not the statement: a violated constraint is the caller's."""
+    return isinstance(error.orig, sqlite3.OperationalError) or type(error.orig) is sqlite3.DatabaseError
+
+
+def _dump(value: Any) -> str:  # noqa: ANN401 - whatever a JSON column is given
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
+
+
+def _writer_engine(path: Path, synchronous: str) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        poolclass=StaticPool,
+        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": _BUSY_MS / 1000},
+        json_serializer=_dump,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _: object) -> None:
+        for pragma in (
+            "journal_mode=WAL",
+            f"synchronous={synchronous}",
+            "foreign_keys=ON",
+            "secure_delete=ON",
+            f"busy_timeout={_BUSY_MS}",
+            f"journal_size_limit={_WAL_LIMIT_BYTES}",
+            f"wal_autocheckpoint={_AUTOCHECKPOINT_PAGES}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _reader_engine(path: Path) -> AsyncEngine:
+    engine = create_async_engine(
+        f"sqlite+aiosqlite:///{path}",
+        pool_size=_READERS,
+        max_overflow=0,
+        connect_args={"isolation_level": None, "timeout": _BUSY_MS / 1000},
+    )
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def prepare(connection: Any, _: object) -> None:  # noqa: ANN401 - SQLAlchemy's adapter has no public type
+        cursor = connection.cursor()
+        for pragma in (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON", "query_only=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+class Database:
+    """The memory's file. Made by `open`; one event loop only."""
+
+    def __init__(self, path: Path, writer: Engine, readers: AsyncEngine, thread: ThreadPoolExecutor) -> None:
+        """Take engines that are ready; `open` makes them."""
+        self.path = path
+        self._writer = writer
+        self._readers = readers
+        self._thread = thread
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path, *, synchronous: str = "normal") -> Self:
+        """Open or create the file, bring its schema up to date, and start the writer.
+
+        `synchronous` is `normal` (safe against a crash of the program) or `full` (against power loss too).
+
+        Raises:
+            ValueError: `synchronous` is neither.
+            SchemaTooNew: a newer program wrote the file.
+            StoreUnavailable: the file cannot be opened, read or written.
+        """
+        if synchronous not in {"normal", "full"}:
+            raise ValueError(f"synchronous must be normal or full, not {synchronous!r}")
+        await asyncio.to_thread(_prepare_file, path)
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory-writer")
+        return cls(path, _writer_engine(path, synchronous), _reader_engine(path), thread)
+
+    async def write(self, fn: Callable[[Connection], T], *, committed: Callable[[T], None] | None = None) -> T:
+        """Run `fn` in one transaction on the writer's thread and return what it returns; what it raises rolls back.
+
+        Cancelled before its turn came, it does not run; cancelled later, it still ends in a commit or a rollback. After a
+        commit `committed` gets the result, on the same thread, also where nobody awaits it any more: caches follow the disk.
+
+        Raises:
+            MemoryClosed: after `close`.
+            StoreUnavailable: the disk is full, the file locked, unwritable or damaged; nothing was stored.
+        """
+        if self._closed:
+            raise MemoryClosed(_CLOSED)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._transact, fn, committed)
+
+    def _transact(self, fn: Callable[[Connection], T], committed: Callable[[T], None] | None) -> T:
+        try:
+            with self._writer.begin() as connection:
+                result = fn(connection)
+        except (DatabaseError, InterfaceError) as error:
+            if _is_of_the_store(error):
+                raise unavailable(self.path, error) from error
+            raise
+        if committed is not None:
+            committed(result)
+        return result
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncSession]:
+        """Give a session that can only read, on one snapshot. Keep it short: no model, no index inside.
+
+        Raises:
+            MemoryClosed: after `close`.
+            StoreUnavailable: the file cannot be read.
+        """
+        if self._closed:
+            raise MemoryClosed(_CLOSED)
+        try:
+            async with AsyncSession(self._readers, expire_on_commit=False) as session:
+                yield session
+        except (DatabaseError, InterfaceError) as error:
+            if _is_of_the_store(error):
+                raise unavailable(self.path, error) from error
+            raise
+
+    async def checkpoint(self) -> int:
+        """Move the write-ahead log into the file without disturbing the writer; return the pages that are still in the log."""
+        return await asyncio.to_thread(_checkpoint, self.path)
+
+    async def close(self) -> None:
+        """Let running transactions end, then close every connection. Closing twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._writer.dispose)
+        self._thread.shutdown(wait=False)
+        await self._readers.dispose()
+
+
+def _prepare_file(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        migrate(path)
+    except (DatabaseError, sqlite3.Error, OSError) as error:
+        raise unavailable(path, error) from error
+
+
+def _checkpoint(path: Path) -> int:
+    connection = sqlite3.connect(path, timeout=0.25)
+    try:
+        _, pages, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error as error:
+        raise unavailable(path, error) from error
+    finally:
+        connection.close()
+    return int(pages) - int(moved)

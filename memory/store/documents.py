@@ -1,0 +1,134 @@
+"""What the vector index is built from: documents by turn, by line, by id and by page, and the mark that says they are indexed.
+
+Superseded documents are not wanted in the index: nothing reads them from there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, select, update
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory.store.tables import DocumentRow, DocumentSourceRow, LineRow, MetaRow, TurnRow, table_of
+
+_DOCUMENT = table_of(DocumentRow)
+_SOURCE = table_of(DocumentSourceRow)
+_LINE = table_of(LineRow)
+_TURN = table_of(TurnRow)
+_META = table_of(MetaRow)
+_D = _DOCUMENT.c
+_VARIABLES = 5000  # values in one statement; SQLite takes 32,766
+_EMBEDDER = "index_embedder"
+_SELECT = select(_D.seq, _D.id, _D.collection, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexable:
+    """A document as the index needs it; `model` is the embedder whose vector is stored, None where there is none yet."""
+
+    seq: int
+    id: str
+    collection: str
+    text: str
+    model: str | None
+
+
+def _indexable(row: RowMapping) -> Indexable:
+    return Indexable(
+        seq=row["seq"],
+        id=row["id"],
+        collection=row["collection"],
+        text=row["text"],
+        model=row["indexed_model"],
+    )
+
+
+def _parts(values: Iterable[Any]) -> Iterable[Sequence[Any]]:
+    every = list(dict.fromkeys(values))
+    return (every[start : start + _VARIABLES] for start in range(0, len(every), _VARIABLES))
+
+
+async def of_jobs(session: AsyncSession, payloads: Sequence[Mapping[str, Any]]) -> list[Indexable]:
+    """Return the living documents that index jobs name (`turn`, `reply` or `documents`), each once, in the order of writing."""
+    turns = [payload["turn"] for payload in payloads if "turn" in payload]
+    lines = [payload["reply"] for payload in payloads if "reply" in payload]
+    named = [identity for payload in payloads for identity in payload.get("documents", ())]
+    for part in _parts(turns):
+        for row in await session.execute(select(_TURN.c.line_ids, _TURN.c.reply_id).where(_TURN.c.id.in_(part))):
+            lines += [*row.line_ids, *([row.reply_id] if row.reply_id else [])]
+    resting = [
+        _D.seq.in_(select(_SOURCE.c.document_seq).join(_LINE, _LINE.c.seq == _SOURCE.c.line_seq).where(_LINE.c.id.in_(part)))
+        for part in _parts(lines)
+    ]
+    found: dict[int, Indexable] = {}
+    for chosen in (*resting, *(_D.id.in_(part) for part in _parts(named))):
+        found |= {document.seq: document for document in await _all(session, _SELECT.where(chosen))}
+    return [found[seq] for seq in sorted(found)]
+
+
+async def page(session: AsyncSession, *, after: int, limit: int) -> list[Indexable]:
+    """Return the next living documents behind key `after`, in the order of writing."""
+    return await _all(session, _SELECT.where(_D.seq > after).order_by(_D.seq).limit(limit))
+
+
+async def of_collection(session: AsyncSession, collection: str) -> list[Indexable]:
+    """Return the living documents of one collection, in the order of writing."""
+    return await _all(session, _SELECT.where(_D.collection == collection).order_by(_D.seq))
+
+
+async def _all(session: AsyncSession, statement: Select[Any]) -> list[Indexable]:
+    return [_indexable(row) for row in (await session.execute(statement)).mappings()]
+
+
+async def living(session: AsyncSession, collection: str, ids: Sequence[str]) -> set[str]:
+    """Return those of `ids` that are living documents of this collection."""
+    found: set[str] = set()
+    for part in _parts(ids):
+        wanted = select(_D.id).where(_D.id.in_(part), _D.collection == collection, _D.superseded.is_(False))
+        found |= set(await session.scalars(wanted))
+    return found
+
+
+async def populated(session: AsyncSession, collections: Sequence[str]) -> set[str]:
+    """Return those of `collections` that hold a living document."""
+    found: set[str] = set()
+    for part in _parts(collections):
+        wanted = select(_D.collection).where(_D.collection.in_(part), _D.superseded.is_(False)).distinct()
+        found |= set(await session.scalars(wanted))
+    return found
+
+
+async def collections(session: AsyncSession, *, after: str = "", limit: int | None = None) -> list[str]:
+    """Return collections that a document lies in, in the order of their names: all, or the next `limit` behind `after`."""
+    wanted = select(_D.collection).where(_D.collection > after).distinct().order_by(_D.collection).limit(limit)
+    return list(await session.scalars(wanted))
+
+
+def mark(connection: Connection, indexed: Sequence[Indexable], model: str | None) -> set[str]:
+    """Store whose vector each document has (None: none); return the ids of those that still live in their collection.
+
+    A document whose text was changed meanwhile keeps its mark: the vector is of the old text.
+    """
+    before = {document.id: document for document in indexed}
+    alive: set[str] = set()
+    for part in _parts(before):
+        living = select(_D.id, _D.collection, _D.text).where(_D.id.in_(part), _D.superseded.is_(False))
+        rows = [row for row in connection.execute(living).all() if row.collection == before[row.id].collection]
+        alive |= {row.id for row in rows}
+        same = [row.id for row in rows if row.text == before[row.id].text]
+        connection.execute(update(_DOCUMENT).where(_D.id.in_(same)).values(indexed_model=model))
+    return alive
+
+
+async def embedder(session: AsyncSession) -> str | None:
+    """Return the embedder that the index was built by, None where nothing was indexed yet."""
+    found: str | None = await session.scalar(select(_META.c.value).where(_META.c.key == _EMBEDDER))
+    return found
+
+
+def store_embedder(connection: Connection, name: str) -> None:
+    """Note the embedder that the index is built by."""
+    row = insert(_META).values(key=_EMBEDDER, value=name)
+    connection.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": name}))

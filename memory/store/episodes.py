@@ -1,0 +1,202 @@
+"""What happened: lines and turns, and the two memories made of them, one split by author and one of whole turns.
+
+Everything here is derived from the rows alone, with ids made from theirs: doing it again gives the same documents.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID, uuid5
+
+from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy.dialects.sqlite import insert
+
+from memory.events import BotReply
+from memory.model import Batch, Document, Stream, Turn
+from memory.store import tombstones
+from memory.store.collections import collection_name
+from memory.store.document_writes import IDS, LINE, packed
+from memory.store.rows import line_of, line_values, reply_values, shown_text
+from memory.store.scrub import clean, clean_or_none
+from memory.store.stamps import milliseconds, moment
+from memory.store.tables import TurnRow, table_of
+
+TURN = table_of(TurnRow)
+_ADD_LINES = insert(LINE).on_conflict_do_nothing(index_elements=["id"])
+_OPEN_TURN = insert(TURN).on_conflict_do_nothing(index_elements=["id"])
+_CLOSED = ("reply_id", "reply_state", "reply_reason", "model", "prompt_tokens", "completion_tokens", "reply_seconds")
+_CLOSE_TURN = (
+    update(TURN)
+    .where(TURN.c.id == bindparam("turn"), TURN.c.state == "open")
+    .values(state="recorded", **{name: bindparam(f"new_{name}") for name in _CLOSED})
+    .returning(TURN)
+)
+_TURN_BY_ID = select(TURN).where(TURN.c.id == bindparam("turn"))
+_LINES_BY_ID = select(LINE).where(LINE.c.id.in_(IDS))
+_IDS = UUID("f1b6f0d4-2f0e-4c86-9c5c-1d7d8a3a5f10")
+
+
+def derived_id(kind: str, *parts: str) -> str:
+    """Return the id of something derived from the parts: always the same for the same parts."""
+    return str(uuid5(_IDS, "\x1f".join((kind, *map(clean, parts)))))
+
+
+def store_lines(connection: Connection, batch: Batch, stream: Stream) -> int:
+    """Store a batch's lines and open its turn; return how many lines were new. What was deleted before it came stays out."""
+    turn_id = batch.id
+    rows = [line_values(line, stream.id, turn_id) for line in batch.lines]
+    tombstones.apply(connection, stream.id, rows)
+    added = connection.execute(_ADD_LINES, rows).rowcount
+    opened = {
+        "id": turn_id,
+        "stream_id": batch.stream_id,  # as the batch has it, a joined temporary one too: the turn's id is made from it
+        "at": milliseconds(batch.closed_at),
+        "state": "open",
+        "flush_reason": batch.flush_reason,
+        "line_ids": [row["id"] for row in rows],
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "reply_seconds": 0.0,
+    }
+    connection.execute(_OPEN_TURN, [opened])
+    return added
+
+
+def lines_by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
+    """Return the rows of these lines, by id; unknown ids are missing."""
+    return {row.id: row for row in connection.execute(_LINES_BY_ID, {"ids": packed(ids)}).all()}
+
+
+def turn_row(connection: Connection, turn_id: str) -> Row[Any] | None:
+    """Return the row of a turn, None where it was never observed."""
+    return connection.execute(_TURN_BY_ID, {"turn": turn_id}).one_or_none()
+
+
+def close_turn(connection: Connection, turn: Turn, turn_id: str, stream: Stream) -> Row[Any] | None:
+    """Mark an open turn as recorded, with what became of its reply, which becomes a line if it was sent.
+
+    Return the turn's row; None where no such turn is open, and nothing was changed.
+    """
+    said = turn.said
+    reply = _reply_of(turn, turn_id)
+    closed = {
+        "new_reply_id": clean(reply.id) if reply and reply.id else None,
+        "new_reply_state": said.state,
+        "new_reply_reason": clean(said.reason),
+        "new_model": clean_or_none(said.model),
+        "new_prompt_tokens": said.prompt_tokens,
+        "new_completion_tokens": said.completion_tokens,
+        "new_reply_seconds": said.seconds,
+    }
+    row = connection.execute(_CLOSE_TURN, {"turn": turn_id, **closed}).one_or_none()
+    if row is not None and reply is not None:
+        store_reply(connection, reply, stream, turn_id)
+    return row
+
+
+def _reply_of(turn: Turn, turn_id: str) -> BotReply | None:
+    said = turn.said
+    if said.state != "sent" or not said.text:
+        return None
+    id_ = said.reply_id or derived_id("reply", turn_id)
+    return BotReply(at=said.at or turn.batch.closed_at, text=said.text, in_reply_to=said.in_reply_to, id=id_)
+
+
+def store_reply(connection: Connection, reply: BotReply, stream: Stream, turn_id: str | None = None) -> str:
+    """Store something the bot said; return its id: the given one, or one made of the stream, the time and the text."""
+    reply_id = clean(reply.id) if reply.id else derived_id("reply", stream.id, str(milliseconds(reply.at)), reply.text)
+    rows = [reply_values(reply, reply_id, stream, turn_id)]
+    tombstones.apply(connection, stream.id, rows)
+    connection.execute(_ADD_LINES, rows)
+    return reply_id
+
+
+def personal_documents(rows: Iterable[Row[Any]], stream: Stream, left_out: frozenset[str]) -> list[Document]:
+    """Return one document a line, in its author's own memory: a viewer's own words alone.
+
+    Left out are the bot, other bots, viewers of `left_out`, shared chat from another channel, and lines without words.
+    """
+    left_out |= {stream.bot.id}
+    return [
+        Document(
+            id=derived_id("message", row.id),
+            collection=collection_name("viewer", row.viewer_id),
+            kind="message",
+            text=row.text,
+            at=moment(row.at),
+            provenance=(row.id,),
+            subject=row.viewer_id,
+            author=row.viewer_id,
+            stream_id=stream.id,
+        )
+        for row in rows
+        if row.kind != "reply" and row.viewer_id not in {None, *left_out} and _is_own_speech(row)
+    ]
+
+
+def _is_own_speech(row: Row[Any]) -> bool:
+    detail = row.detail or {}
+    elsewhere = detail.get("is_bot") or detail.get("source_channel")
+    return row.deleted_at is None and bool(row.text.strip()) and not elsewhere
+
+
+def turn_document(turn: Row[Any], rows: Iterable[Row[Any]], stream: Stream) -> Document | None:
+    """Return the turn's document in the stream's memory, `Name: text` a line; None if all of it was deleted."""
+    living = [row for row in rows if row.deleted_at is None and row.turn_id == turn.id]
+    if not living:
+        return None
+    return Document(
+        id=derived_id("turn", turn.id),
+        collection=collection_name("stream", stream.id),
+        kind="turn",
+        text="\n".join(map(spoken, living)),
+        at=moment(turn.at),
+        provenance=tuple(row.id for row in living),
+        stream_id=stream.id,
+    )
+
+
+def reply_document(row: Row[Any], stream: Stream) -> Document | None:
+    """Return the document of a reply that belongs to no turn; None if it was deleted."""
+    if row.deleted_at is not None:
+        return None
+    return Document(
+        id=derived_id("reply_document", row.id),
+        collection=collection_name("stream", stream.id),
+        kind="reply",
+        text=spoken(row),
+        at=moment(row.at),
+        provenance=(row.id,),
+        stream_id=stream.id,
+    )
+
+
+def spoken(row: Row[Any]) -> str:
+    """Return a line as one line of text, under the name its author had then; nothing in it can begin another line."""
+    words = " ".join(shown_text(row).split())
+    return f"{' '.join(row.name.split())}: {words}" if row.name else words
+
+
+def rows_of_turn(connection: Connection, turn: Row[Any]) -> list[Row[Any]]:
+    """Return the rows of a turn's lines in the batch's order, its reply last."""
+    ids = [*turn.line_ids, *([turn.reply_id] if turn.reply_id else [])]
+    found = lines_by_id(connection, ids)
+    return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+
+def open_batches(connection: Connection) -> list[Batch]:
+    """Return the batches whose turn was never recorded, oldest first, with their lines as they are stored now."""
+    turns = connection.execute(select(TURN).where(TURN.c.state == "open").order_by(TURN.c.seq)).all()
+    return [
+        Batch(
+            stream_id=turn.stream_id,
+            lines=tuple(line_of(row) for row in _in_order(connection, turn.line_ids)),
+            closed_at=moment(turn.at),
+            flush_reason=turn.flush_reason,
+        )
+        for turn in turns
+    ]
+
+
+def _in_order(connection: Connection, ids: Sequence[str]) -> list[Row[Any]]:
+    found = lines_by_id(connection, ids)
+    return [found[id_] for id_ in ids]

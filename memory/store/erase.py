@@ -1,0 +1,107 @@
+"""Erasing lines, with everything that rests on them alone, in one transaction.
+
+What rests on other lines too is made again without the erased ones. What must leave the vector index is returned as ids.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from memory.store import tombstones
+from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
+from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
+from memory.store.streams import stream_for
+from memory.store.tables import FactRow, table_of
+
+FACT = table_of(FactRow)
+
+
+@dataclass(slots=True, kw_only=True)
+class Erasure:
+    """What went. `removed` and `rewritten` hold document ids, for the jobs that bring the vector index after."""
+
+    lines: int = 0
+    removed: dict[str, list[str]] = field(default_factory=dict)  # collection -> ids
+    rewritten: list[str] = field(default_factory=list)
+
+
+def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
+    """Erase lines, known or still to come, and what was derived from them alone; tombstones keep them out.
+
+    The bot's replies to nothing but erased lines go too. A fact that an erased one had superseded is true again.
+    """
+    tombstones.bury(connection, "line", ids, at)
+    rows = [row for row in lines_by_id(connection, list(dict.fromkeys(ids))).values() if row.deleted_at is None]
+    erasure = Erasure(lines=len(rows))
+    rows += _replies_to(connection, {row.id for row in rows}, rows)
+    for row in rows:
+        kept = {"kind": row.detail["kind"]} if row.kind == "notice" else None
+        connection.execute(update(LINE).where(LINE.c.seq == row.seq).values(text="", detail=kept, deleted_at=at))
+    erased = {row.id for row in rows}
+    gone: list[str] = []
+    for document in _resting_on(connection, [row.seq for row in rows]):
+        left = [one for one in document.provenance if one not in erased]
+        if left:
+            erasure.rewritten += _without(connection, document, left)
+        else:
+            gone.append(document.id)
+    erasure.rewritten += _restore_superseded(connection, gone)
+    erasure.removed = remove(connection, gone)
+    return erasure
+
+
+def _replies_to(connection: Connection, erased: set[str], rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Find the bot's replies that answer erased lines and nothing else; they come after what they answer."""
+    found = []
+    for stream_id in sorted({row.stream_id for row in rows}):
+        first = min(row.seq for row in rows if row.stream_id == stream_id)
+        later = select(LINE).where(
+            LINE.c.stream_id == stream_id, LINE.c.seq > first, LINE.c.kind == "reply", LINE.c.deleted_at.is_(None)
+        )
+        found += [
+            row for row in connection.execute(later).all() if row.id not in erased and _answered(connection, row) <= erased
+        ]
+    return found
+
+
+def _answered(connection: Connection, reply: Row[Any]) -> set[str]:
+    """Return what a reply answers: the lines that it names, or else those of its turn, or else itself."""
+    named = set((reply.detail or {}).get("in_reply_to", ()))
+    turn = turn_row(connection, reply.turn_id) if reply.turn_id and not named else None
+    return named or set(turn.line_ids if turn else ()) or {reply.id}
+
+
+def _resting_on(connection: Connection, seqs: Sequence[int]) -> list[Row[Any]]:
+    found: dict[int, Row[Any]] = {}
+    for piece in chunks(seqs):
+        resting = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(piece))
+        found |= {row.seq: row for row in connection.execute(select(DOCUMENT).where(DOCUMENT.c.seq.in_(resting))).all()}
+    return [found[seq] for seq in sorted(found)]
+
+
+def _without(connection: Connection, document: Row[Any], left: Sequence[str]) -> list[str]:
+    """Make a document again from the lines that are left; return its id if it must be indexed again."""
+    if document.kind == "turn":
+        row = next(iter(lines_by_id(connection, left).values()))
+        turn = turn_row(connection, row.turn_id)
+        if turn is not None:
+            again = turn_document(turn, rows_of_turn(connection, turn), stream_for(connection, turn.stream_id))
+            return put(connection, [again]) if again else []
+    connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left)))
+    return []
+
+
+def _restore_superseded(connection: Connection, gone: Sequence[str]) -> list[str]:
+    """Make the facts true again whose only contradiction goes; return their ids."""
+    restored: list[str] = []
+    for piece in chunks(gone):
+        older = select(FACT.c.id).where(FACT.c.superseded_by.in_(piece), FACT.c.id.not_in(gone)).order_by(FACT.c.id)
+        restored += [str(id_) for id_ in connection.scalars(older)]
+    for piece in chunks(restored):
+        open_again = {"superseded_by": None, "invalid_at": None, "expired_at": None}
+        connection.execute(update(FACT).where(FACT.c.id.in_(piece)).values(**open_again))
+        living = {"superseded": False, "invalid_at": None, "indexed_model": None}
+        connection.execute(update(DOCUMENT).where(DOCUMENT.c.id.in_(piece)).values(**living))
+    return restored

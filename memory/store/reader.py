@@ -1,0 +1,120 @@
+"""What recall reads: each call one short session, rows turned into values before it ends."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, and_, func, or_, select
+
+from lore.entry import LoreEntry
+from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
+from memory.store import fulltext
+from memory.store.collections import collection_name
+from memory.store.database import Database
+from memory.store.document_writes import DOCUMENT, LINE, chunks
+from memory.store.erase import FACT
+from memory.store.lore import ENTRY, entry_of
+from memory.store.rows import document_of, history_of, state_of, stream_of
+from memory.store.scrub import clean
+from memory.store.stamps import milliseconds
+from memory.store.state import STATE
+from memory.store.streams import STREAM
+from memory.store.viewers import ViewerBook
+
+_NOT_JOINED = STREAM.c.joined_to.is_(None)
+
+
+class Reader:
+    """The memory's reading side: `memory.ports.MemoryReader` on SQLite.
+
+    Every method raises StoreUnavailable where the file cannot be read, and MemoryClosed after its database was closed.
+    """
+
+    def __init__(self, database: Database, book: ViewerBook | None = None) -> None:
+        """Read from `database`; `book` is the one that the recorder keeps up."""
+        self._database = database
+        self._book = book or ViewerBook()
+
+    async def _rows(self, *statements: Select[Any]) -> list[Row[Any]]:
+        async with self._database.reading() as session:
+            return [row for statement in statements for row in (await session.execute(statement)).all()]
+
+    async def stream(self, stream_id: str) -> Stream | None:
+        """Return a stream, None where unknown; a temporary one that was joined gives the real one."""
+        joined = select(STREAM.c.joined_to).where(STREAM.c.id == clean(stream_id)).scalar_subquery()
+        rows = await self._rows(select(STREAM).where(STREAM.c.id == func.coalesce(joined, clean(stream_id))))
+        return stream_of(rows[0]) if rows else None
+
+    async def streams(self, *, before: datetime, limit: int) -> list[Stream]:
+        """Return streams that began before a moment, newest first."""
+        begun = select(STREAM).where(STREAM.c.started_at < milliseconds(before), _NOT_JOINED)
+        rows = await self._rows(begun.order_by(STREAM.c.started_at.desc(), STREAM.c.id).limit(limit))
+        return [stream_of(row) for row in rows]
+
+    async def history(self, stream_id: str, limit: int) -> list[HistoryLine]:
+        """Return the newest lines of a stream, oldest first: those that were neither deleted nor cleared away."""
+        joined = select(STREAM.c.joined_to).where(STREAM.c.id == clean(stream_id)).scalar_subquery()
+        shown = select(LINE).where(
+            LINE.c.stream_id == func.coalesce(joined, clean(stream_id)), LINE.c.deleted_at.is_(None), LINE.c.hidden.is_(False)
+        )
+        rows = await self._rows(shown.order_by(LINE.c.seq.desc()).limit(limit))
+        return [history_of(row) for row in reversed(rows)]
+
+    async def known_viewers(self) -> list[KnownViewer]:
+        """Return everybody seen in this channel, opted-out viewers aside; from memory after the first call."""
+        return await self._book.everybody(self._database)
+
+    async def documents(self, ids: Sequence[str]) -> dict[str, Document]:
+        """Return the living documents among `ids`; erased and superseded ones are missing."""
+        living = [select(DOCUMENT).where(DOCUMENT.c.id.in_(piece), DOCUMENT.c.superseded.is_(False)) for piece in chunks(ids)]
+        return {row.id: document_of(row) for row in await self._rows(*living)}
+
+    async def full_text(self, collection: str, query: str, limit: int) -> list[tuple[str, float]]:
+        """Return up to `limit` (document id, BM25 score, higher is better) within one collection."""
+        async with self._database.reading() as session:
+            return await fulltext.search(session, collection, query, limit)
+
+    async def newest(self, collection: str, limit: int) -> list[Document]:
+        """Return the documents of a collection that were written last, newest first."""
+        living = select(DOCUMENT).where(DOCUMENT.c.collection == collection, DOCUMENT.c.superseded.is_(False))
+        return [document_of(row) for row in await self._rows(living.order_by(DOCUMENT.c.seq.desc()).limit(limit))]
+
+    async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
+        """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.
+
+        A fact whose interval is empty was corrected: it was never true.
+        """
+        identity = clean(viewer_id)
+        own = and_(
+            DOCUMENT.c.collection == collection_name("viewer", viewer_id),
+            DOCUMENT.c.subject == identity,
+            DOCUMENT.c.author == identity,
+        )
+        if as_of is None:
+            true = and_(FACT.c.expired_at.is_(None), FACT.c.invalid_at.is_(None), DOCUMENT.c.superseded.is_(False))
+        else:
+            at = milliseconds(as_of)
+            true = and_(
+                func.coalesce(FACT.c.valid_at, DOCUMENT.c.at) <= at, or_(FACT.c.invalid_at.is_(None), FACT.c.invalid_at > at)
+            )
+        found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true)
+        newest = (func.coalesce(FACT.c.valid_at, DOCUMENT.c.at).desc(), DOCUMENT.c.seq.desc())
+        return [document_of(row) for row in await self._rows(found.order_by(*newest))]
+
+    async def lore(self) -> list[LoreEntry]:
+        """Return the canon, as last synchronised, by id."""
+        return [entry_of(row) for row in await self._rows(select(ENTRY).order_by(ENTRY.c.id))]
+
+    async def state(self, domains: Sequence[str], viewer_ids: Sequence[str], *, at: datetime) -> list[StateRecord]:
+        """Return live records of the domains, newest first: open and done ones, neither deleted nor expired by `at`.
+
+        Where viewers are named, only records about one of them; a record about nobody (a note to all) is everybody's.
+        """
+        live = select(STATE).where(
+            STATE.c.domain.in_(domains),
+            STATE.c.status != "deleted",
+            or_(STATE.c.expires_at.is_(None), STATE.c.expires_at > milliseconds(at)),
+        )
+        rows = await self._rows(live.order_by(STATE.c.updated_at.desc(), STATE.c.id))
+        wanted = {clean(one) for one in viewer_ids}
+        return [state_of(row) for row in rows if not wanted or not row.viewers or wanted & set(row.viewers)]

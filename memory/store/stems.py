@@ -1,0 +1,49 @@
+"""Words as the full-text index sees them: without accents and case, and reduced to their stems, Italian and English at once.
+
+A chat mixes languages within a line, so nothing is guessed: each word gives its Italian stem and, where it differs, its English
+one, when it is stored and when it is asked. Stemming: Snowball (Porter, 2001). Pure.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import snowballstemmer
+
+_WORD = re.compile(r"[^\W_]+")
+_LONGEST_STEMMED = 24  # longer ones are shouts and links
+_LONGEST = 40
+_MOST = 2000  # words of one text that are indexed
+_ITALIAN = snowballstemmer.stemmer("italian")
+_ENGLISH = snowballstemmer.stemmer("english")
+
+
+def folded(text: str) -> str:
+    """Return `text` in compatibility form, without case and combining marks (`perché` and `PERCHE` are the same)."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def _ascii(stem: str) -> str:
+    """Spell other alphabets in ASCII, so that the index need not know what their letters are."""
+    return stem if stem.isascii() else "".join(char if char.isascii() else f"_{ord(char):x}_" for char in stem)
+
+
+@lru_cache(maxsize=65536)
+def _stems_of(word: str) -> tuple[str, ...]:
+    if not word.isascii() or not word.isalpha() or len(word) > _LONGEST_STEMMED:
+        return (_ascii(word[:_LONGEST]),)
+    return tuple(dict.fromkeys((_ITALIAN.stemWord(word), _ENGLISH.stemWord(word))))
+
+
+def word_stems(text: str) -> list[tuple[str, ...]]:
+    """Return the stems of each word of `text`, in its order, repeats kept; each stem of `[a-z0-9_]` alone, safe to quote."""
+    words = _WORD.findall(folded(text[: _MOST * _LONGEST]))[:_MOST]
+    return [found for word in words if (found := _stems_of(word))]
+
+
+def stems(text: str) -> str:
+    """Return what is indexed of `text`: all its stems, separated by spaces."""
+    return " ".join(stem for found in word_stems(text) for stem in found)

@@ -1,0 +1,152 @@
+"""The memory's own housekeeping: background jobs, rebuilding, lost collections, and how it all is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from memory.background import Background
+from memory.caches import RecallCaches
+from memory.clock import Clock
+from memory.index import GROUP
+from memory.jobs import Jobs
+from memory.model import Health, JobRow
+from memory.ports import Embedder, JobHandler
+from memory.recipes import MemorySettings
+from memory.store import census
+from memory.store.database import Database
+from memory.trace import Abandoned, Trace
+
+_MEND = "mend"
+_WARM_SECONDS = 5.0
+_KINDS = ("index", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
+log = structlog.get_logger(__name__)
+
+
+class Upkeep:
+    """Runs what runs behind the chat, and answers for it."""
+
+    def __init__(
+        self,
+        background: Background,
+        database: Database,
+        *,
+        settings: MemorySettings,
+        clock: Clock,
+        caches: RecallCaches,
+        embedder: Embedder,
+        abandoned: Abandoned,
+    ) -> None:
+        self._background = background
+        self._database = database
+        self._settings = settings
+        self._clock = clock
+        self._caches = caches
+        self._embedder = embedder
+        self._abandoned = abandoned
+        self._jobs = Jobs(database, clock)
+        self._lost: dict[str, None] = {}
+        self._warm = False
+        worker, indexer = background.worker, background.indexer
+        worker.register("index", self._then_forget(indexer.index), group=GROUP)
+        worker.register("purge", self._then_forget(indexer.purge))
+        worker.register("drift", self._then_forget(indexer.repair))
+        worker.chore(_MEND, self._mend)
+
+    async def prepare(self, *, any_model: bool) -> None:
+        """Recover what a crash left; refuse an index of another model unless it is to be rebuilt now.
+
+        Raises:
+            ModelMismatch: the index was built by another embedder.
+        """
+        await self._background.worker.recover(everything=True)
+        if not any_model:
+            await self._background.indexer.check_model()
+
+    async def warm(self) -> None:
+        """Have the model loaded before the first question, which would else come too early. A failure is logged, not raised."""
+        if self._warm:
+            return
+        self._warm = True
+        trace = Trace(self._clock, total_seconds=_WARM_SECONDS, abandoned=self._abandoned)
+        await trace.run("warm", self._embedder.embed(["."]), within=_WARM_SECONDS, otherwise=None)
+
+    def lost(self, collections: Sequence[str]) -> None:
+        """Have these collections built anew from SQL, soon."""
+        self._lost.update(dict.fromkeys(collections))
+        self._background.worker.ask(_MEND)
+
+    def poke(self) -> None:
+        """Tell the background that there is work."""
+        self._background.worker.poke()
+
+    async def run_jobs(self) -> int:
+        """Mend what is lost and run every due job; return how many jobs ran."""
+        await self._mend()
+        return await self._background.worker.run_due()
+
+    async def start(self) -> None:
+        """Work in the background until `stop`."""
+        await self._background.start(self._settings.data_dir)
+
+    async def stop(self) -> None:
+        """End the background work and give back its leases."""
+        await self._background.stop()
+
+    async def reindex(self) -> int:
+        """Bring the whole index up to date with the present model; return the number of documents that were embedded."""
+        try:
+            return await self._background.indexer.reindex()
+        finally:
+            self._caches.index_changed()
+
+    async def jobs(self, *, state: str | None, kind: str | None, limit: int) -> list[JobRow]:
+        """Return background jobs, oldest first."""
+        return await self._jobs.listed(state=state, kind=kind, limit=limit)
+
+    async def health(self) -> Health:
+        """Return counts, lag and problems."""
+        async with self._database.reading() as session:
+            counts = await census.counts(session)
+        jobs = await self._jobs.counts()
+        return Health(
+            **counts,
+            jobs=jobs,
+            lag_seconds=await self._lag(),
+            embedder=self._embedder.name,
+            dimension=self._embedder.dimension,
+            problems=self._problems(jobs),
+        )
+
+    async def _lag(self) -> float:
+        """Return the age in seconds of the oldest waiting job of a kind that is worked on."""
+        waiting = [row for kind in _KINDS for row in await self._jobs.listed(state="ready", kind=kind, limit=1)]
+        now = self._clock.now()
+        return max((max(0.0, (now - row.created_at).total_seconds()) for row in waiting), default=0.0)
+
+    def _problems(self, jobs: Mapping[str, int]) -> tuple[str, ...]:
+        found = []
+        if dead := jobs.get("dead", 0):
+            found.append(f"{dead} jobs gave up: see `ricordo jobs --state dead`, then retry or bury them")
+        if self._lost:
+            found.append(f"{len(self._lost)} collections of the index are lost and wait to be rebuilt")
+        if hanging := len(self._abandoned):
+            found.append(f"{hanging} calls that were cut off for lateness still hang: look at the disk and the embedder")
+        return tuple(found)
+
+    async def _mend(self) -> None:
+        while self._lost:
+            collection = next(iter(self._lost))
+            documents = await self._background.indexer.rebuild(collection)
+            self._lost.pop(collection, None)
+            self._caches.changed(collection)
+            log.warning("collection_rebuilt", collection=collection, documents=documents)
+
+    def _then_forget(self, handler: JobHandler) -> JobHandler:
+        async def handle(payloads: Sequence[Mapping[str, Any]]) -> None:
+            try:
+                await handler(payloads)
+            finally:
+                self._caches.index_changed()
+
+        return handle

@@ -1,0 +1,89 @@
+"""The gate."""
+
+from dataclasses import replace
+
+from builders_plan import a_document, a_request, an_evidence, texts
+
+from memory.abstain import gate
+from memory.model import Evidence, Plan, SourceKind
+from memory.recipes import FULL, Gate
+
+RECIPE = replace(FULL, gate=Gate(dense_floor=0.15, gap=0.4))
+RECALL, PROFILE = a_request(), a_request(SourceKind.PROFILE, query="")
+PLAN = Plan(requests=(PROFILE, RECALL), asks_memory=True)
+
+
+def test_weak_evidence_is_left_out_and_named() -> None:
+    weak = an_evidence(a_document("debole", "w"), dense=0.1)
+    kept, left = gate([weak], PLAN, RECIPE)
+    assert kept == ()
+    assert [(item.document_id, item.reason, item.source) for item in left] == [("w", "below_gate", "viewer:2:recall")]
+
+
+def test_any_channel_can_vouch_but_a_prior() -> None:
+    items = [
+        an_evidence(a_document("d", "d"), dense=0.15),
+        an_evidence(a_document("l", "l"), dense=0.0, lexical=0.5),
+        an_evidence(a_document("x", "x"), exact=1.0),
+        an_evidence(a_document("g", "g"), graph=0.1),
+        an_evidence(a_document("r", "r"), recency=1.0),
+        an_evidence(a_document("z", "z"), dense=0.1, lexical=0.0, recency=1.0),
+    ]
+    one_by_one = [item for item in items if gate([item], PLAN, RECIPE)[0]]
+    assert texts(one_by_one) == ["d", "l", "x", "g"]
+
+
+def test_a_fused_floor_holds_for_all() -> None:
+    items = [an_evidence(a_document("a", "a"), score=0.5), an_evidence(a_document("b", "b"), score=0.4)]
+    assert texts(gate(items, PLAN, replace(RECIPE, gate=Gate(fused_floor=0.45)))[0]) == ["a"]
+
+
+def a_hit(name: str, **channels: float) -> Evidence:
+    return an_evidence(a_document(name, name), **channels)
+
+
+def test_one_item_stays_where_it_stands_out() -> None:
+    kept, left = gate([a_hit("a", dense=0.9), a_hit("b", dense=0.5), a_hit("c", dense=0.4)], PLAN, RECIPE)
+    assert texts(kept) == ["a"]
+    assert [item.document_id for item in left] == ["b", "c"]
+
+
+def test_hits_that_are_alike_stay_together_and_each_source_is_cut_by_itself() -> None:
+    other = an_evidence(a_document("d", "d"), a_request(viewer_id="3"), dense=0.2)
+    items = [a_hit("a", dense=0.9), a_hit("b", dense=0.8), a_hit("c", dense=0.3), other]
+    assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b", "d"]
+
+
+def test_channels_are_compared_together_by_their_weights() -> None:
+    # dense .6, lexical .4: a .6 + 0, b .6 * .5 + .4, c .6 * .5 + 0 of 1; at least .6 is needed
+    items = [a_hit("a", dense=0.8), a_hit("b", dense=0.4, lexical=5.0), a_hit("c", dense=0.4)]
+    assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b"]
+    assert texts(gate([a_hit("l", lexical=5.0), a_hit("k", lexical=2.0)], PLAN, RECIPE)[0]) == ["l"]
+
+
+def test_what_an_auxiliary_channel_found_has_no_degrees_and_is_not_cut() -> None:
+    assert texts(gate([a_hit("a", dense=0.8), a_hit("g", graph=0.1)], PLAN, RECIPE)[0]) == ["a", "g"]
+
+
+def test_an_exact_look_up_is_not_cut_by_gaps() -> None:
+    lore = a_request(SourceKind.LORE, None)
+    items = [an_evidence(a_document(t, t, kind="lore"), lore, score=s, exact=s) for t, s in {"a": 1.0, "b": 0.0}.items()]
+    assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b"]
+
+
+def test_an_open_question_is_not_cut_by_gaps() -> None:
+    items = [a_hit("a", dense=0.9), a_hit("b", dense=0.2)]
+    assert len(gate(items, replace(PLAN, explicit_recall=True), RECIPE)[0]) == 2
+
+
+def test_a_profile_keeps_what_the_search_found_or_the_question_names() -> None:
+    def a_fact(text: str, source: str) -> Evidence:
+        return an_evidence(a_document(text, f"f-{source}", kind="fact", provenance=(source,)), PROFILE, exact=1.0)
+
+    asked = replace(RECALL, query="quanti granchi allevo")
+    plan = Plan(requests=(PROFILE, asked))
+    hit = an_evidence(a_document("ne ho sette", "m1"), asked)
+    evidence = [a_fact("Gigi ha sette chele", "m1"), a_fact("Gigi ama i granchi", "m2"), a_fact("Gigi vive a Bari", "m3"), hit]
+    assert texts(gate(evidence, plan, RECIPE)[0]) == ["Gigi ha sette chele", "Gigi ama i granchi", "ne ho sette"]
+    assert len(gate(evidence, replace(plan, explicit_recall=True), RECIPE)[0]) == 4
+    assert len(gate(evidence[:3], plan, RECIPE)[0]) == 3  # the search gave nothing: the profile is all there is
