@@ -1,7 +1,8 @@
 """The JSON form of chat events, both ways: one object a line of the chat log.
 
-Writing is canonical: keys in one order, defaults left out, so that equal events are equal bytes. Reading is lenient where nothing
-is lost: unknown keys are kept in `extra`, ids may be numbers. What cannot be an event raises `BadEvent` and names the field.
+Writing is canonical: keys in one order, defaults left out, so that equal events are equal bytes. Reading is lenient where
+nothing is lost: unknown keys are kept in `extra`, ids may be numbers. What cannot be an event raises `BadEvent`: it names the
+field.
 """
 
 import json
@@ -63,6 +64,11 @@ def event_to_json(event: Event) -> Json:
     for key, value in event.extra.items():
         obj.setdefault(key, value)
     return obj
+
+
+def type_of(event: Event) -> str:
+    """Return the word that `type` holds for `event`."""
+    return "probe" if isinstance(event, Probe) else _WRITERS[type(event)][0]
 
 
 def event_from_json(obj: object) -> Event:

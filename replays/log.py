@@ -1,0 +1,133 @@
+"""The native chat log: a streaming reader with line numbers and counted warnings, and a canonical writer."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.chatlog import BadEvent, UnknownType, event_from_json, event_to_line, type_of
+from memory import Event, Message, Notice, Probe, Settle
+from replays.errors import LogUnreadable
+from replays.log_report import LogReport
+from replays.logfile import LogFile
+
+WINDOW = 100_000  # ids remembered to find duplicates: bounded, so that a log of any size is read in constant memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedEvent:
+    """An event and the line of the log (from 1) that holds it."""
+
+    line: int
+    event: Event
+
+
+def canon_folder(log: Path) -> Path | None:
+    """Return the folder with the log's own canon, `NAME.lore` beside `NAME.jsonl` (or `NAME.jsonl.gz`), or None."""
+    name = log.name.removesuffix(".gz").removesuffix(".jsonl")
+    folder = log.with_name(f"{name}.lore")
+    return folder if folder.is_dir() else None
+
+
+def read_log(path: Path, report: LogReport | None = None) -> Iterator[LoggedEvent]:
+    """Yield the events of a native log in the order of its lines; `report` is filled on the way.
+
+    Bad lines and unknown types are counted and passed over. A message whose id was there before is counted and kept,
+    since the memory ignores it; times that go back are counted and kept.
+
+    Raises:
+        LogUnreadable: the file cannot be opened or read.
+        NotAChat: it is empty, binary, or in an unknown encoding.
+    """
+    report = report or LogReport(path=path)
+    return logged_events(LogFile(path, report), report)
+
+
+def logged_events(file: LogFile, report: LogReport) -> Iterator[LoggedEvent]:
+    """Yield the events of an open native log; see `read_log`."""
+    watch = Watch(report)
+    for logged in parsed_events(file, report):
+        watch.saw(logged.event)
+        yield logged
+
+
+def parsed_events(file: LogFile, report: LogReport) -> Iterator[LoggedEvent]:
+    """Yield the events of an open native log without counting them; bad lines are reported."""
+    for line, text in file.lines():
+        event = _parsed(line, text, report) if text.strip() else None
+        if event is not None:
+            yield LoggedEvent(line=line, event=event)
+
+
+def _parsed(line: int, text: str, report: LogReport) -> Event | None:
+    try:
+        return event_from_json(json.loads(text))
+    except UnknownType:
+        report.warn("unknown_type")
+    except BadEvent as error:
+        report.skip(line, str(error))
+    except RecursionError:
+        report.skip(line, "not JSON: nested too deeply")
+    except ValueError as error:
+        report.skip(line, f"not JSON: {error}")
+    return None
+
+
+class Watch:
+    """Counts what passes by: events by type, duplicate ids, times that go back."""
+
+    def __init__(self, report: LogReport, *, sorted_before: bool = False) -> None:
+        self._report = report
+        self._sorted_before = sorted_before  # times that went back were counted where they were put in order
+        self._last: float | None = None
+        self._seen: dict[int, None] = {}
+
+    def saw(self, event: Event) -> None:
+        """Count `event`."""
+        self._report.counts[type_of(event)] += 1
+        if not isinstance(event, Settle | Probe):
+            moment = event.at.timestamp()
+            if self._last is not None and moment < self._last and not self._sorted_before:
+                self._report.warn("time_went_back")
+            self._last = moment
+        if isinstance(event, Message | Notice):
+            self._see(hash(event.id))
+
+    def _see(self, key: int) -> None:
+        if key in self._seen:
+            self._report.warn("duplicate_id")
+            return
+        self._seen[key] = None
+        if len(self._seen) > WINDOW:
+            del self._seen[next(iter(self._seen))]
+
+
+def write_log(path: Path, events: Iterable[Event], *, written: Callable[[int], None] | None = None) -> int:
+    """Write `events` to `path` as canonical JSON Lines and return how many; the file appears whole or not at all.
+
+    Raises:
+        LogUnreadable: the file cannot be written (no room, no permission); nothing is left behind.
+    """
+    draft = path.with_name(f".{path.name}.part")
+    count = 0
+    try:
+        with draft.open("w", encoding="utf-8", newline="\n") as out:
+            for event in events:
+                out.write(event_to_line(event))
+                out.write("\n")
+                count += 1
+                if written and count % 1000 == 0:
+                    written(count)
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise LogUnreadable(
+            f"{path} cannot be written ({error.strerror or error}); free some room or choose another place with --out"
+        ) from None
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return count
