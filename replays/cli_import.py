@@ -26,7 +26,7 @@ EXPLAINED = {
     "no_author": "messages without an author, each kept as somebody unknown",
     "no_id": "messages without an id, which got one derived from their content",
     "no_start_time": "times counted from 1970, since the source does not say when it began: give --start",
-    "no_time": "lines without a time, dated like the line before",
+    "no_time": "lines without a time, dated like the line before (the first: --start or 1970)",
     "not_utf8": "lines with bytes that are no UTF-8, replaced by �",
     "other_channel": "messages of another channel than the first: give --channel to keep one alone",
     "stray_title": "files whose first line is a title",

@@ -44,6 +44,7 @@ FORMATS: dict[str, Callable[[Intake], Iterator[Event]]] = {
     "irc-cases": irc_cases.events,
 }
 NATIVE_TYPES = {"stream", "message", "notice", "deletion", "reply", "command", "state", "settle", "probe"}
+_JSON = re.compile(r"\{|\[\s*[{\]]")
 LOOKED_AT = 60  # lines of a text that decide
 _OFFSET = re.compile(r"\[\d:\d\d:\d\d(?:\.\d+)?\] [^<\s]")
 _PADDED = re.compile(r"\[\d\d:\d\d:\d\d\.\d+\] [^<\s]")
@@ -67,9 +68,25 @@ def detect(file: LogFile) -> str:
         NotAChat: no known format; the text says what was seen.
     """
     head = file.head.lstrip("\ufeff \t\r\n")
-    if head.startswith(("{", "[{", "[\n", "[\r", "[ {", "[]")):
-        return _detect_json(file, _shape(head))
-    return _detect_text(file, head)
+    is_json = _JSON.match(head) is not None
+    found = _fitting(_shape(head)) if is_json else _text_format(head)
+    found = found or _fitting_line(head)
+    if found:
+        return found
+    if is_json:
+        seen = ", ".join(sorted(_shape(head).keys)[:8]) or "none"
+        raise NotAChat(f"{file.path.name} is JSON, but of no chat log format this program knows (keys: {seen}); {_KNOWN}")
+    raise NotAChat(f"{file.path.name} is text, but of no chat log format this program knows; {_KNOWN}")
+
+
+def _fitting_line(head: str) -> str | None:
+    """Return the format of the first line that is a JSON object of a known one: a broken first line does not hide a log."""
+    for line in head.split("\n")[:LOOKED_AT]:
+        if line.startswith("{"):
+            found = _fitting(_shape(line))
+            if found:
+                return found
+    return None
 
 
 def _shape(head: str) -> _Shape:
@@ -101,12 +118,8 @@ def _note(shape: _Shape, path: list[str], event: str, value: object) -> None:
         shape.texts.add(path[0])
 
 
-def _detect_json(file: LogFile, shape: _Shape) -> str:
-    for name, fits in _RULES:
-        if fits(shape):
-            return name
-    seen = ", ".join(sorted(shape.keys)[:8]) or "none"
-    raise NotAChat(f"{file.path.name} is JSON, but of no chat log format this program knows (keys: {seen}); {_KNOWN}")
+def _fitting(shape: _Shape) -> str | None:
+    return next((name for name, fits in _RULES if fits(shape)), None)
 
 
 def _native(shape: _Shape) -> bool:
@@ -153,11 +166,9 @@ _TEXTS: tuple[tuple[str, Callable[[str], bool]], ...] = (
 )
 
 
-def _detect_text(file: LogFile, head: str) -> str:
+def _text_format(head: str) -> str | None:
     """Return the format that most of the first lines are in; a stray title or a broken line does not hide it."""
     lines = [line.rstrip("\r") for line in head.replace("\0", "\n").split("\n") if line.strip()]
-    if len(lines) > 1 and len(file.head) >= len(head) and not head.endswith("\n"):
-        lines = lines[:-1] if len(lines) > LOOKED_AT else lines
     lines = lines[:LOOKED_AT]
     scores = {name: 0 for name, _ in reversed(_TEXTS)}
     for line in lines:
@@ -165,6 +176,4 @@ def _detect_text(file: LogFile, head: str) -> str:
         if first:
             scores[first] += 1
     best = max(scores, key=lambda name: scores[name])
-    if scores[best] * 5 < len(lines):
-        raise NotAChat(f"{file.path.name} is text, but of no chat log format this program knows; {_KNOWN}")
-    return best
+    return best if scores[best] * 5 >= len(lines) else None

@@ -1,27 +1,20 @@
 """The native chat log: a streaming reader with line numbers and counted warnings, and a canonical writer."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from bot.chatlog import BadEvent, UnknownType, event_from_json, event_to_line, type_of
+from bot.chatlog import event_to_line, type_of
 from memory import Event, Message, Notice, Probe, Settle
-from replays.errors import LogUnreadable
+from replays.detect import detect
+from replays.errors import LogUnreadable, NotAChat
+from replays.importers.native import LoggedEvent as LoggedEvent
+from replays.importers.native import parsed_events
 from replays.log_report import LogReport
 from replays.logfile import LogFile
 
 WINDOW = 100_000  # ids remembered to find duplicates: bounded, so that a log of any size is read in constant memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedEvent:
-    """An event and the line of the log (from 1) that holds it."""
-
-    line: int
-    event: Event
 
 
 def canon_folder(log: Path) -> Path | None:
@@ -39,40 +32,21 @@ def read_log(path: Path, report: LogReport | None = None) -> Iterator[LoggedEven
 
     Raises:
         LogUnreadable: the file cannot be opened or read.
-        NotAChat: it is empty, binary, or in an unknown encoding.
+        NotAChat: it is empty, binary, in an unknown encoding, or in a foreign format, which the text names.
     """
     report = report or LogReport(path=path)
-    return logged_events(LogFile(path, report), report)
+    file = LogFile(path, report)
+    found = detect(file)
+    if found != "native":
+        raise NotAChat(f"{path.name} is in the format {found}; import it first: ricordo import {path.name!r} --out chat.jsonl")
+    return _watched(file, report)
 
 
-def logged_events(file: LogFile, report: LogReport) -> Iterator[LoggedEvent]:
-    """Yield the events of an open native log; see `read_log`."""
+def _watched(file: LogFile, report: LogReport) -> Iterator[LoggedEvent]:
     watch = Watch(report)
     for logged in parsed_events(file, report):
         watch.saw(logged.event)
         yield logged
-
-
-def parsed_events(file: LogFile, report: LogReport) -> Iterator[LoggedEvent]:
-    """Yield the events of an open native log without counting them; bad lines are reported."""
-    for line, text in file.lines():
-        event = _parsed(line, text, report) if text.strip() else None
-        if event is not None:
-            yield LoggedEvent(line=line, event=event)
-
-
-def _parsed(line: int, text: str, report: LogReport) -> Event | None:
-    try:
-        return event_from_json(json.loads(text))
-    except UnknownType:
-        report.warn("unknown_type")
-    except BadEvent as error:
-        report.skip(line, str(error))
-    except RecursionError:
-        report.skip(line, "not JSON: nested too deeply")
-    except ValueError as error:
-        report.skip(line, f"not JSON: {error}")
-    return None
 
 
 class Watch:

@@ -70,10 +70,10 @@ def _end(stream: _Open) -> StreamEvent:
 
 def _begin(first: Dated, intake: Intake, taken: set[str]) -> StreamEvent:
     facts = intake.stream
-    new = facts.stream_id is None or bool(intake.report.streams)
-    started = facts.started_at if facts.started_at and facts.started_at <= first.at and not intake.report.streams else first.at
+    is_first = not intake.report.streams
+    started = facts.started_at if facts.started_at and is_first and facts.started_at <= first.at else first.at
     place = facts.channel.login if facts.channel and facts.channel.login else intake.format
-    wanted = f"{place}-{started:%Y%m%dT%H%M%SZ}" if new or facts.stream_id is None else facts.stream_id
+    wanted = facts.stream_id if facts.stream_id and is_first else f"{place}-{started:%Y%m%dT%H%M%SZ}"
     stream_id, number = wanted, 1
     while stream_id in taken:
         number += 1

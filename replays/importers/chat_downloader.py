@@ -17,7 +17,8 @@ NOTICES = {
     "subscription_gift": "gift", "mystery_subscription_gift": "gift", "anonymous_subscription_gift": "gift",
     "anonymous_mystery_subscription_gift": "gift", "standard_pay_forward": "gift",
     "community_pay_forward": "gift", "prime_community_gift_received": "gift", "reward_gift": "gift",
-    "raid": "raid", "unraid": "unraid", "ritual": "ritual", "bits_badge_tier": "bits_badge_tier", "announcement": "announcement",
+    "raid": "raid", "unraid": "unraid", "ritual": "ritual", "bits_badge_tier": "bits_badge_tier",
+    "announcement": "announcement",
 }  # fmt: skip
 IGNORED = {
     "host", "unhost", "host_target", "room_state", "user_state", "global_user_state", "notice", "reconnect", "whisper", "ping",

@@ -101,7 +101,7 @@ def _kind_of(event: Json) -> str:
 def _event(intake: Intake, kind: str, event: Json, frame_time: datetime | None) -> Iterator[Event]:
     read = _READERS.get(kind)
     if read is None and kind not in HAPPENINGS:
-        intake.report.ignored[kind or "event of unknown type"] += 1
+        intake.report.ignored[kind or "a bare event whose keys fit several types"] += 1
         return
     named = next((moment(event[key]) for key in CLOCKS if event.get(key)), None)
     at = intake.at_or_last(named or frame_time)
