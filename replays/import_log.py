@@ -7,8 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-import structlog
-
 from memory import Event, Settle, StreamEvent
 from replays.detect import FORMATS, detect
 from replays.errors import LogError, LogUnreadable, NotAChat
@@ -17,8 +15,6 @@ from replays.log import Watch, write_log
 from replays.log_report import LogReport
 from replays.logfile import LogFile
 from replays.sessions import Dated, in_order, with_streams
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +97,6 @@ def import_logs(
     if not ordered:
         raise NotAChat(summary.failed[0][1] if summary.failed else "no file was given")
     summary.events = write_log(out, _all_events(ordered, options, summary, progress))
-    log.info("log_imported", out=str(out), files=len(ordered), events=summary.events, skipped=summary.skipped)
     return summary
 
 

@@ -121,7 +121,7 @@ def _emotes(intake: Intake, emotes: object, text: str) -> tuple[Emote, ...]:
     found = []
     for emote in emotes if isinstance(emotes, list) else ():
         locations = emote.get("locations") if isinstance(emote, dict) else None
-        for span in [locations] if isinstance(locations, str) else locations or ():
+        for span in locations.split(",") if isinstance(locations, str) else locations or ():
             start, _, end = str(span).partition("-")
             first, last = (whole(start), whole(end)) if start.isdecimal() and end.isdecimal() else (1, 0)
             if first <= last < len(text):

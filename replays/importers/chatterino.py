@@ -17,7 +17,7 @@ HEADER = re.compile(r"# Start logging at (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) 
 CLOCK = re.compile(
     r"\[(?P<h>\d{1,2}):(?P<m>\d\d)(?::(?P<s>\d\d)(?:\.\d+)?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?\] +(?P<rest>.*)", re.DOTALL
 )
-SAID = re.compile(r"(?:#(?P<channel>\w+) )?(?:(?P<name>\S+) )?(?P<login>[a-z0-9_]{1,25}): (?P<text>.*)", re.DOTALL)
+SAID = re.compile(r"(?:#(?P<channel>\w+) )?(?:(?P<name>[^\s:]+) )?(?P<login>[a-z0-9_]{1,25}): (?P<text>.*)", re.DOTALL)
 SHOWN = re.compile(r"(?:#(?P<channel>\w+) )?(?P<login>[^\s:]{1,25}): (?P<text>.*)", re.DOTALL)
 BANNED = re.compile(
     r"(?P<login>\S+) has been (?:permanently )?(?:banned|timed out)(?: for (?P<for>[\dwdhms ]+))?\b.*", re.DOTALL

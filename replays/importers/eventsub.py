@@ -250,12 +250,12 @@ def _online(intake: Intake, at: datetime, event: Json) -> Iterator[Event]:
     home = _viewer(intake, event, "broadcaster_user")
     channel = Channel(id=home.id, login=home.login, name=home.name) if home else None
     stream_id = intake.id_for(event.get("id"), at, home.login if home else "", "online")
-    intake.stream.stream_id = stream_id
+    intake.stream.announced = stream_id
     yield StreamEvent(at=at, event="online", stream_id=stream_id, channel=channel)
 
 
 def _offline(intake: Intake, at: datetime, event: Json) -> Iterator[Event]:
-    stream_id = event.get("id") or intake.stream.stream_id
+    stream_id = event.get("id") or intake.stream.announced
     if not stream_id:
         raise BadLine(f"stream.offline of a stream that is not in the file: no {'id'}")
     yield StreamEvent(at=at, event="offline", stream_id=str(stream_id))

@@ -27,6 +27,7 @@ class StreamFacts:
     title: str | None = None
     category: str | None = None
     channel: Channel | None = None
+    announced: str | None = None  # the stream that the source itself said is on
     split_at_gaps: bool = False  # a log without streams: hours of silence part them
 
 
