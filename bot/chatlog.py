@@ -32,6 +32,7 @@ from memory import (
     utc,
 )
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 SCOPES: dict[str, Literal["message", "user", "chat"]] = {"message": "message", "user": "user", "chat": "chat"}
 
 
@@ -47,7 +48,7 @@ def time_to_json(at: datetime) -> str:
 def event_to_line(event: Event) -> str:
     """Return `event` as one line of canonical JSON, without the line end; it always encodes as UTF-8."""
     obj = event_to_json(event)
-    line = json.dumps(obj, ensure_ascii=False, separators=(",", ":"))
+    line = _ENCODER.encode(obj)
     try:
         line.encode()
     except UnicodeEncodeError:

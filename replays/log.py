@@ -14,7 +14,7 @@ from replays.importers.native import parsed_events
 from replays.log_report import LogReport
 from replays.logfile import LogFile
 
-WINDOW = 100_000  # ids remembered to find duplicates: bounded, so that a log of any size is read in constant memory
+WINDOW = 100_000  # ids remembered (at least) to find duplicates: bounded, so that memory does not grow with the log
 
 
 def canon_folder(log: Path) -> Path | None:
@@ -56,7 +56,8 @@ class Watch:
         self._report = report
         self._sorted_before = sorted_before  # times that went back were counted where they were put in order
         self._last: float | None = None
-        self._seen: dict[int, None] = {}
+        self._seen: set[int] = set()
+        self._seen_before: set[int] = set()
 
     def saw(self, event: Event) -> None:
         """Count `event`."""
@@ -70,12 +71,12 @@ class Watch:
             self._see(hash(event.id))
 
     def _see(self, key: int) -> None:
-        if key in self._seen:
+        if key in self._seen or key in self._seen_before:
             self._report.warn("duplicate_id")
             return
-        self._seen[key] = None
+        self._seen.add(key)
         if len(self._seen) > WINDOW:
-            del self._seen[next(iter(self._seen))]
+            self._seen_before, self._seen = self._seen, set()
 
 
 def write_log(path: Path, events: Iterable[Event], *, written: Callable[[int], None] | None = None) -> int:

@@ -9,6 +9,7 @@ from memory import BotReply, Command, Deletion, Event, Message, Notice, StateCal
 from replays.importers.intake import EPOCH, Intake
 
 WINDOW = 2_000  # events held back so that late ones find their place; a later one stays where it stands
+HELD = 4 << 20  # characters held back: a log of huge lines must not fill the memory
 GAP = timedelta(hours=6)  # silence after which a log without streams goes on in a new stream
 
 Dated = Message | Notice | Deletion | StreamEvent | BotReply | Command | StateCall
@@ -17,16 +18,23 @@ Dated = Message | Notice | Deletion | StreamEvent | BotReply | Command | StateCa
 def in_order(events: Iterable[Dated], intake: Intake) -> Iterator[Dated]:
     """Yield the events by time, equal times in the order of the file; each that came late is counted."""
     waiting: list[tuple[datetime, int, Dated]] = []
-    latest = EPOCH
+    latest, held = EPOCH, 0
     for number, event in enumerate(events):
         if event.at < latest:
             intake.report.warn("time_went_back")
         latest = event.at
         heapq.heappush(waiting, (event.at, number, event))
-        if len(waiting) > WINDOW:
-            yield heapq.heappop(waiting)[2]
+        held += _size(event)
+        while len(waiting) > WINDOW or held > HELD:
+            first = heapq.heappop(waiting)[2]
+            held -= _size(first)
+            yield first
     while waiting:
         yield heapq.heappop(waiting)[2]
+
+
+def _size(event: Dated) -> int:
+    return len(getattr(event, "text", None) or "")
 
 
 @dataclass(slots=True)

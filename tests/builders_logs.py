@@ -44,17 +44,16 @@ def load_lines(folder: Path, values: Iterable[object], name: str = "chat.jsonl")
     return load_text(folder, "".join(json.dumps(value) + "\n" for value in values), name)
 
 
-def irc(text: str, login: str = "alba", *, ms: int = T0_MS, **tags: str) -> str:
-    """Return a PRIVMSG of `login` in #canale."""
+def irc(text: str, login: str = "alba", tags: Mapping[str, str] | None = None, *, ms: int = T0_MS) -> str:
+    """Return a PRIVMSG of `login` in #canale; `tags` adds to the usual ones."""
     known = {"id": f"m-{ms}", "user-id": "11", "room-id": "99", "display-name": login.title(), "tmi-sent-ts": str(ms)}
-    merged = known | {key.replace("_", "-"): value for key, value in tags.items()}
-    line = ";".join(f"{key}={value}" for key, value in merged.items())
+    line = ";".join(f"{key}={value}" for key, value in (known | dict(tags or {})).items())
     return f"@{line} :{login}!{login}@{login}.tmi.twitch.tv PRIVMSG #canale :{text}"
 
 
 def command(name: str, rest: str = "", **tags: str) -> str:
     """Return a line that the server sent, such as CLEARCHAT."""
-    merged = {"room-id": "99", "tmi-sent-ts": str(T0_MS)} | {key.replace("_", "-"): value for key, value in tags.items()}
+    merged = {"room-id": "99", "tmi-sent-ts": str(T0_MS)} | tags
     return f"@{';'.join(f'{key}={value}' for key, value in merged.items())} :tmi.twitch.tv {name} #canale{rest}"
 
 

@@ -43,6 +43,7 @@ class Intake:
     stream: StreamFacts = field(default_factory=StreamFacts)
     last: datetime | None = None
     _ordinals: dict[bytes, int] = field(default_factory=dict)
+    _ordinals_before: dict[bytes, int] = field(default_factory=dict)
 
     def viewer(self, user_id: str | None, login: str | None, name: str | None) -> Viewer:
         """Return who wrote; without an id the identity is `login:` and the normalised login."""
@@ -65,10 +66,10 @@ class Intake:
         home = self.stream.channel.login if self.stream.channel else ""
         parts = (self.format, home, at.isoformat(), login, text)
         key = blake2b("\0".join(parts).encode(errors="surrogatepass"), digest_size=12).digest()
-        ordinal = self._ordinals.pop(key, -1) + 1
+        ordinal = self._ordinals.get(key, self._ordinals_before.get(key, -1)) + 1
         self._ordinals[key] = ordinal
         if len(self._ordinals) > ORDINALS:
-            del self._ordinals[next(iter(self._ordinals))]
+            self._ordinals_before, self._ordinals = self._ordinals, {}
         return key.hex() if ordinal == 0 else f"{key.hex()}-{ordinal}"
 
     def from_start(self, seconds: float) -> datetime:

@@ -16,7 +16,7 @@ def run(*args: str | Path) -> Result:
 
 
 def test_the_summary_counts_and_shows_the_first_skipped_lines(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("\n".join([irc("ciao"), *(["boh"] * 7), "PING :x", irc("ciao", emotes="1:9-8")]))
+    (tmp_path / "a.txt").write_text("\n".join([irc("ciao"), *(["boh"] * 7), "PING :x", irc("ciao", tags={"emotes": "1:9-8"})]))
     done = run(tmp_path / "a.txt", "--out", tmp_path / "out.jsonl")
     assert done.exit_code == 0, done.output
     assert "4 events in out.jsonl" in done.output

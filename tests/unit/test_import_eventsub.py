@@ -15,7 +15,8 @@ TARGET = {f"target_{key}": value for key, value in USER.items()}
 
 def said(text: str, **changes: object) -> dict[str, Any]:
     body = {"text": text, "fragments": [{"type": "text", "text": text}]}
-    return HOME | CHATTER | {"message_id": "m1", "message": body, "badges": [{"set_id": "vip", "id": "1"}]} | changes
+    event: dict[str, Any] = HOME | CHATTER | {"message_id": "m1", "message": body, "badges": [{"set_id": "vip", "id": "1"}]}
+    return event | changes
 
 
 def test_a_chat_message_keeps_everything(tmp_path: Path) -> None:

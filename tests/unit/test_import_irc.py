@@ -12,7 +12,7 @@ from replays.importers.ircline import nick_of, parse, parse_tags
 
 def test_a_message_keeps_who_when_what_and_where(tmp_path: Path) -> None:
     tags = {"badges": "moderator/1,subscriber/12", "badge-info": "subscriber/14", "first-msg": "1", "bits": "100"}
-    loaded = load_text(tmp_path, irc("cheer100 ciao \U000e0000", **tags) + "\r\n")
+    loaded = load_text(tmp_path, irc("cheer100 ciao \U000e0000", tags=tags) + "\r\n")
     message = loaded.messages[0]
     assert (message.user.id, message.user.login, message.user.name) == ("11", "alba", "Alba")
     assert (message.at, message.text, message.bits) == (T0, "cheer100 ciao \U000e0000", 100)
@@ -37,21 +37,21 @@ def test_an_action_loses_its_wrapping_alone(tmp_path: Path, text: str) -> None:
 
 
 def test_emotes_are_counted_in_code_points_and_wrong_ones_left_out(tmp_path: Path) -> None:
-    loaded = load_text(tmp_path, irc("😂 Kappa x", emotes="25:2-6/1902:04/7:9-3/8:40-44/80481_/3:8-8"))
+    loaded = load_text(tmp_path, irc("😂 Kappa x", tags={"emotes": "25:2-6/1902:04/7:9-3/8:40-44/80481_/3:8-8"}))
     assert loaded.messages[0].emotes == (Emote(name="Kappa", start=2, end=6), Emote(name="x", start=8, end=8))
     assert loaded.report.warnings["bad_emote"] >= 2
 
 
 def test_a_reply_names_its_parent_and_whom_it_answers(tmp_path: Path) -> None:
     parent = {"reply-parent-msg-id": "m-0", "reply-parent-user-id": "12", "reply-parent-user-login": "berto"}
-    message = load_text(tmp_path, irc("@Berto sì", **parent, **{"reply-parent-display-name": "Berto"})).messages[0]
+    message = load_text(tmp_path, irc("@Berto sì", tags=parent | {"reply-parent-display-name": "Berto"})).messages[0]
     assert message.reply_to == "m-0"
     assert [(viewer.id, viewer.name) for viewer in message.mentions] == [("12", "Berto")]
 
 
 def test_shared_chat_names_the_foreign_channel_and_home_does_not(tmp_path: Path) -> None:
-    foreign = irc("ciao", **{"source-room-id": "77", "source-id": "s1"})
-    home = irc("ciao", ms=T0_MS + 1, **{"source-room-id": "99"})
+    foreign = irc("ciao", tags={"source-room-id": "77", "source-id": "s1"})
+    home = irc("ciao", ms=T0_MS + 1, tags={"source-room-id": "99"})
     loaded = load_text(tmp_path, f"{foreign}\n{home}")
     assert [message.source_channel for message in loaded.messages] == ["77", None]
 
@@ -73,7 +73,7 @@ def test_timeouts_bans_deletions_and_clears_become_deletions(tmp_path: Path) -> 
 
 
 def test_a_message_marked_as_deleted_is_deleted_after_it(tmp_path: Path) -> None:
-    loaded = load_text(tmp_path, irc("brutto", **{"rm-deleted": "1"}))
+    loaded = load_text(tmp_path, irc("brutto", tags={"rm-deleted": "1"}))
     assert [type(event).__name__ for event in loaded.events] == ["StreamEvent", "Message", "Deletion", "StreamEvent"]
     assert loaded.deletions[0].message_id == loaded.messages[0].id
 
@@ -125,7 +125,7 @@ def test_a_message_without_nick_is_known_by_its_user_and_one_without_either_is_s
 
 
 def test_renames_keep_the_id_and_recycled_names_do_not(tmp_path: Path) -> None:
-    lines = [irc("uno"), irc("due", "alba2", ms=T0_MS + 1), irc("tre", "alba", ms=T0_MS + 2, user_id="13")]
+    lines = [irc("uno"), irc("due", "alba2", ms=T0_MS + 1), irc("tre", "alba", ms=T0_MS + 2, tags={"user-id": "13"})]
     loaded = load_text(tmp_path, "\n".join(lines))
     assert [(m.user.id, m.user.login) for m in loaded.messages] == [("11", "alba"), ("11", "alba2"), ("13", "alba")]
 
@@ -151,7 +151,7 @@ def test_one_channel_of_several_can_be_kept_alone(tmp_path: Path) -> None:
 
 
 def test_late_lines_find_their_place_and_equal_times_keep_the_order_of_the_file(tmp_path: Path) -> None:
-    lines = [irc("a", ms=T0_MS + 10), irc("b", ms=T0_MS, id="b"), irc("c", ms=T0_MS, id="c")]
+    lines = [irc("a", ms=T0_MS + 10), irc("b", ms=T0_MS, tags={"id": "b"}), irc("c", ms=T0_MS, tags={"id": "c"})]
     loaded = load_text(tmp_path, "\n".join(lines))
     assert [message.text for message in loaded.messages] == ["b", "c", "a"]
     assert loaded.report.warnings["time_went_back"] == 1
