@@ -40,6 +40,8 @@ class LogFile:
         self._progress = progress
         self._encoding = "utf-8"
         start = next(self._inflated(), b"")
+        if not start and report.warnings["gzip_cut"]:
+            raise NotAChat(f"{path.name} is packed with gzip, but damaged from its beginning: nothing in it can be read")
         if not start:
             raise NotAChat(f"{path.name} is empty: there is no chat to read in it")
         self._encoding = _encoding_of(start)

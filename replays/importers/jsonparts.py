@@ -33,8 +33,11 @@ def elements(intake: Intake, prefix: str) -> Iterator[tuple[int, Any]]:
         yield number, element
 
 
-def header(file: LogFile, keys: tuple[str, ...]) -> dict[str, Any]:
-    """Return the objects under the top-level `keys`, reading no further than needed (a broken end is no error here)."""
+def header(file: LogFile, keys: tuple[str, ...], *, stop: str) -> dict[str, Any]:
+    """Return the objects under the top-level `keys`, reading no further than needed (a broken end is no error here).
+
+    At the key `stop` reading ends where the first of `keys`, the one that matters, was there before.
+    """
     found: dict[str, Any] = {}
     builders: dict[str, ijson.ObjectBuilder] = {}
     try:
@@ -44,7 +47,7 @@ def header(file: LogFile, keys: tuple[str, ...]) -> dict[str, Any]:
                 builder = builders.setdefault(top, ijson.ObjectBuilder())
                 builder.event(event, value)
                 found[top] = builder.value if hasattr(builder, "value") else None
-            elif all(key in found for key in keys):
+            elif all(key in found for key in keys) or (top == stop and keys[0] in found):
                 break
     except (ijson.JSONError, ValueError, RecursionError):
         pass  # told again, with its place, when the elements are read

@@ -20,7 +20,7 @@ STEADY, NEAR = 10.0, 120.0  # seconds
 
 def events(intake: Intake) -> Iterator[ChatEvent]:
     """Yield the comments of a whole recording."""
-    _read_header(intake, header(intake.file, ("video", "streamer")))
+    _read_header(intake, header(intake.file, ("video", "streamer"), stop="comments"))
     comments = elements(intake, "comments.item")
     first = list(islice(comments, SAMPLE))
     trusted = _clock_is_real(intake, [comment for _, comment in first])

@@ -64,6 +64,7 @@ def test_another_encoding_is_refused_with_the_way_out(tmp_path: Path, encoding: 
         gzip.compress(bytes(range(256)) * 40),
         b"\x00" * 5000,
         b"\x1f\x8b\x08\x00garbage",
+        gzip.compress(b"ciao" * 100)[:12],
         b"SQLite format 3\x00" + b"\x00\x01\x02\x04\x08\x10" * 900,
     ],
 )
