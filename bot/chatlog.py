@@ -6,6 +6,7 @@ field.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
@@ -32,7 +33,7 @@ from memory import (
     utc,
 )
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 SCOPES: dict[str, Literal["message", "user", "chat"]] = {"message": "message", "user": "user", "chat": "chat"}
 
 
@@ -48,12 +49,23 @@ def time_to_json(at: datetime) -> str:
 def event_to_line(event: Event) -> str:
     """Return `event` as one line of canonical JSON, without the line end; it always encodes as UTF-8."""
     obj = event_to_json(event)
-    line = _ENCODER.encode(obj)
+    try:
+        line = _ENCODER.encode(obj)
+    except ValueError:  # a number that JSON does not know, in what the source brought along
+        line = _ENCODER.encode(_finite(obj))
     try:
         line.encode()
     except UnicodeEncodeError:
-        return json.dumps(obj, ensure_ascii=True, separators=(",", ":"))
+        return json.dumps(json.loads(line), ensure_ascii=True, separators=(",", ":"))
     return line
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def event_to_json(event: Event) -> Json:

@@ -93,7 +93,7 @@ def _shape(head: str) -> _Shape:
     shape = _Shape()
     listed = head.startswith("[")
     try:
-        for prefix, event, value in ijson.parse(head.encode(), multiple_values=True):
+        for prefix, event, value in ijson.parse(head.encode(), multiple_values=True, use_float=True):
             path = prefix.split(".") if prefix else []
             if listed:
                 path = path[1:]

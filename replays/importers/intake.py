@@ -45,12 +45,13 @@ class Intake:
     _ordinals: dict[bytes, int] = field(default_factory=dict)
     _ordinals_before: dict[bytes, int] = field(default_factory=dict)
 
-    def viewer(self, user_id: str | None, login: str | None, name: str | None) -> Viewer:
-        """Return who wrote; without an id the identity is `login:` and the normalised login."""
-        shown = (name or "").strip() or (login or "").strip()
-        plain = login.strip().lower() if login and login.strip() else normalised(shown)
-        if user_id and user_id != "0":
-            return Viewer(id=user_id, login=plain or user_id, name=shown or user_id)
+    def viewer(self, user_id: object, login: object, name: object) -> Viewer:
+        """Return who wrote; without an id the identity is `login:` and the normalised login; what is no word is missing."""
+        given, typed = _word(user_id), _word(login)
+        shown = _word(name) or typed
+        plain = typed.lower() or normalised(shown)
+        if given and given != "0":
+            return Viewer(id=given, login=plain or given, name=shown or given)
         return Viewer(id=f"login:{plain}", login=plain, name=shown)
 
     def unknown(self, key: str) -> Viewer:
@@ -88,11 +89,17 @@ class Intake:
         self.last = at
         return at
 
-    def home(self, channel_id: str | None, login: str | None, name: str | None = None) -> None:
+    def home(self, channel_id: object, login: object, name: object = None) -> None:
         """Note the channel of the file; the first one seen is its home."""
         if self.stream.channel is None and (login or name or channel_id):
             found = self.viewer(channel_id, login, name)
             self.stream.channel = Channel(id=found.id, login=found.login, name=found.name)
+
+
+def _word(value: object) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 def normalised(name: str) -> str:

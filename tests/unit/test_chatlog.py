@@ -118,6 +118,11 @@ def test_unknown_keys_are_kept_beside_the_known_ones() -> None:
     assert event_to_json(event)["nested"] == {"a": [1, 2]}
 
 
+def test_numbers_that_json_does_not_know_are_written_as_null() -> None:
+    event = event_from_json(MESSAGE | {"x": [float("inf"), {"y": float("nan")}, 1.5], "z": "\ud83d"})
+    assert json.loads(event_to_line(event))["x"] == [None, {"y": None}, 1.5]
+
+
 def test_a_known_key_wins_over_an_extra_one() -> None:
     event = event_from_json(MESSAGE | {"x": 1})
     assert isinstance(event, Message)
