@@ -102,6 +102,8 @@ def show(summary: ImportSummary, console: Console) -> None:
     console.print(table)
     for kind, count in sorted(summary.total("warnings").items()):
         console.print(Text(f"warning: {count:,} {EXPLAINED.get(kind, kind)}"))
+    if len(summary.channels) > 1:
+        console.print(Text(f"warning: several channels in one log ({', '.join(summary.channels)}): import each by itself"))
     ignored = summary.total("ignored")
     if ignored:
         console.print(

@@ -53,6 +53,11 @@ class ImportSummary:
         return found
 
     @property
+    def channels(self) -> list[str]:
+        """The home channels of the files; more than one do not belong into one memory."""
+        return sorted({report.channel for report in self.files if report.channel})
+
+    @property
     def skipped(self) -> int:
         """How many lines could not be read."""
         return sum(report.skipped for report in self.files)
@@ -62,6 +67,7 @@ class ImportSummary:
         return {
             "out": str(self.out),
             "events": self.events,
+            "channels": self.channels,
             "counts": dict(sorted(self.total("counts").items())),
             "warnings": dict(sorted(self.total("warnings").items())),
             "ignored": dict(sorted(self.total("ignored").items())),

@@ -1,7 +1,7 @@
 """The native chat log: a streaming reader with line numbers and counted warnings, and a canonical writer."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -79,7 +79,7 @@ class Watch:
             self._seen_before, self._seen = self._seen, set()
 
 
-def write_log(path: Path, events: Iterable[Event], *, written: Callable[[int], None] | None = None) -> int:
+def write_log(path: Path, events: Iterable[Event]) -> int:
     """Write `events` to `path` as canonical JSON Lines and return how many; the file appears whole or not at all.
 
     Raises:
@@ -93,8 +93,6 @@ def write_log(path: Path, events: Iterable[Event], *, written: Callable[[int], N
                 out.write(event_to_line(event))
                 out.write("\n")
                 count += 1
-                if written and count % 1000 == 0:
-                    written(count)
             out.flush()
             os.fsync(out.fileno())
         draft.replace(path)

@@ -22,6 +22,7 @@ class LogReport:
 
     path: Path
     format: str = "native"
+    channel: str | None = None  # login of the home channel, where the source names it
     counts: Counter[str] = field(default_factory=Counter)  # events by type
     warnings: Counter[str] = field(default_factory=Counter)  # by kind, such as "duplicate_id"
     ignored: Counter[str] = field(default_factory=Counter)  # well-formed, but no chat: PING, JOIN, …
@@ -45,6 +46,7 @@ class LogReport:
         return {
             "path": str(self.path),
             "format": self.format,
+            "channel": self.channel,
             "streams": self.streams,
             "counts": dict(sorted(self.counts.items())),
             "warnings": dict(sorted(self.warnings.items())),

@@ -88,6 +88,7 @@ def _begin(first: Dated, intake: Intake, taken: set[str]) -> StreamEvent:
         stream_id = f"{wanted}-{number}"
     taken.add(stream_id)
     intake.report.streams.append(stream_id)
+    intake.report.channel = facts.channel.login if facts.channel else None
     return StreamEvent(
         at=started,
         event="online",

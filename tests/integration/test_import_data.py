@@ -106,6 +106,7 @@ def test_a_highlight_is_dated_by_its_offsets() -> None:
     assert all(message.text[e.start : e.end + 1] == e.name for message in with_emotes for e in message.emotes)
 
 
+@pytest.mark.slow
 def test_a_year_of_tcd_becomes_one_log_with_its_streams_in_order(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     summary = import_logs(sorted((TWITCH / "tcd").glob("*.tcd"), reverse=True), out)

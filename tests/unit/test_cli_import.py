@@ -66,6 +66,13 @@ def test_a_file_without_chat_among_others_is_a_failure_after_the_rest(tmp_path: 
     assert (tmp_path / "out.jsonl").exists()
 
 
+def test_files_of_several_channels_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(irc("ciao"))
+    (tmp_path / "b.txt").write_text(irc("ciao").replace("#canale", "#altrove"))
+    done = run(tmp_path / "a.txt", tmp_path / "b.txt", "--out", tmp_path / "out.jsonl")
+    assert "several channels in one log (altrove, canale)" in done.output
+
+
 def test_the_help_names_the_formats_and_an_example() -> None:
     done = run("--help")
     assert "recent-messages" in done.output

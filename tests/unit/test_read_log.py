@@ -35,6 +35,12 @@ def test_bad_lines_are_skipped_with_number_and_reason_and_the_rest_is_kept(tmp_p
     assert report.counts == {"message": 2}
 
 
+def test_all_bad_lines_are_counted_and_the_first_ones_are_kept(tmp_path: Path) -> None:
+    report = read(tmp_path / "a.jsonl", line(1), *["broken"] * 30)[1]
+    assert report.skipped == 30
+    assert [item.line for item in report.first_skipped] == list(range(2, 22))
+
+
 def test_a_broken_first_line_does_not_hide_the_log(tmp_path: Path) -> None:
     assert read(tmp_path / "a.jsonl", '{"type": "mess', line(1))[0] == [(2, "m1")]
     assert read(tmp_path / "b.jsonl", "garbage", line(1))[0] == [(2, "m1")]
