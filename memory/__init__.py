@@ -1,5 +1,6 @@
 """The memory. Outsiders import from here alone."""
 
+from memory.block import history_items as history_items
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
@@ -83,3 +84,5 @@ from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
 from memory.recipes import recipes as recipes
+from memory.rules import RulesInvalid as RulesInvalid
+from memory.tokens import count_tokens as count_tokens
