@@ -35,31 +35,29 @@ from lore.loader import load_canon
 from memory import (
     Batch,
     BotIdentity,
-    CachedEmbedder,
     Caches,
     Channel,
     Clock,
     Deadlines,
-    E5Embedder,
     Embedder,
-    EmbeddingCache,
     Fusion,
     Gate,
     JobLimits,
     Limits,
     Memory,
     MemorySettings,
-    OpenAIEmbedder,
     Recipe,
+    StoreUnavailable,
     Turn,
-    UseEmbedder,
     VirtualClock,
     WallClock,
+    make_embedder,
     open_memory,
 )
 
 log = structlog.get_logger(__name__)
 CHANNEL_FILE = "channel.json"
+SHARED = ("state", "lore", "profile", "recall", "episode")  # sections that share the block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +95,9 @@ def recipe_of(settings: Settings) -> Recipe:
             lore_hits=retrieval.lore_hits,
             state_hits=retrieval.state_hits,
             block_tokens=budget.block_tokens,
-            section_shares={name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")},
+            section_shares={
+                name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")
+            },
         ),
         fusion=Fusion(
             method=fusion.method,
@@ -118,12 +118,12 @@ def recipe_of(settings: Settings) -> Recipe:
 
 def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
     """Return what `open_memory` needs for the memory in `directory`."""
-    jobs = settings.jobs.model_dump()
+    kept = settings.retention
     return MemorySettings(
         data_dir=directory,
         recipe=recipe_of(settings),
         caches=Caches(**settings.caches.model_dump()),
-        jobs=JobLimits(keep_done_days=settings.retention.done_job_days, keep_dead_days=settings.retention.dead_job_days, **jobs),
+        jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
         synchronous=settings.storage.synchronous,
         block_language=settings.budget.language,
         languages=settings.persona.languages,
@@ -131,23 +131,17 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
     )
 
 
-def make_embedder(settings: Settings, directory: Path) -> Embedder:
-    """Return the configured embedding model behind its cache in `directory`."""
+def embedder_of(settings: Settings, directory: Path) -> Embedder:
+    """Return the configured embedding model; what must be kept of it lies in `directory`."""
     chosen = settings.embedding
-    model: Embedder
-    match chosen.kind:
-        case "use":
-            model = UseEmbedder()
-        case "e5":
-            model = E5Embedder(timeout_seconds=chosen.timeout_seconds)
-        case _:
-            model = OpenAIEmbedder(
-                base_url=chosen.base_url,
-                model=chosen.model,
-                api_key=chosen.api_key.get_secret_value(),
-                timeout_seconds=chosen.timeout_seconds,
-            )
-    return CachedEmbedder(model, EmbeddingCache(directory / "embeddings.db"), symmetric=chosen.kind == "use")
+    return make_embedder(
+        chosen.kind,
+        data_dir=directory,
+        base_url=chosen.base_url,
+        model=chosen.model,
+        api_key=chosen.api_key.get_secret_value(),
+        timeout_seconds=chosen.timeout_seconds,
+    )
 
 
 @asynccontextmanager
@@ -159,8 +153,8 @@ async def open_channel_memory(
     Raises:
         BotMemoryError: the directory cannot be used; see `open_memory`.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    embedder = make_embedder(settings, directory)
+    make_folder(directory)
+    embedder = embedder_of(settings, directory)
     try:
         chosen = memory_settings(settings, directory)
         async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
@@ -168,6 +162,20 @@ async def open_channel_memory(
             yield memory
     finally:
         await embedder.close()
+
+
+def make_folder(directory: Path) -> None:
+    """Make a folder where there is none.
+
+    Raises:
+        StoreUnavailable: it cannot be made.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{directory} cannot be made: {error.strerror}. Choose another folder, or mend its rights"
+        ) from None
 
 
 def remember_channel(directory: Path, channel: Channel) -> None:
@@ -204,7 +212,9 @@ def make_responder(settings: Settings, addressing: Addressing) -> Responder:
     )
 
 
-def make_loop(settings: Settings, *, memory: Memory, clock: Clock, channel: Channel, bot: BotIdentity, hooks: Hooks) -> ChatLoop:
+def make_loop(
+    settings: Settings, *, memory: Memory, clock: Clock, channel: Channel, bot: BotIdentity, hooks: Hooks
+) -> ChatLoop:
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
     responder = make_responder(settings, addressing) if hooks.replies == "bot" else None
@@ -238,7 +248,7 @@ async def run_bot(settings: Settings) -> None:
         BotMemoryError: the memory cannot be opened.
     """
     clock, data_dir = WallClock(), settings.storage.data_dir
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(data_dir)
     stop = asyncio.Event()
     async with TwitchConnection(twitch_settings(settings), clock) as twitch:
         account = await twitch.log_in()

@@ -235,7 +235,7 @@ class Manners(Section):
         default="addressed",
         description="addressed: only when spoken to; questions: open questions too; never: listen and remember.",
     )
-    viewer_cooldown_seconds: Seconds = Field(default=10.0, description="Pause between replies to one viewer; moderators are exempt.")
+    viewer_cooldown_seconds: Seconds = Field(default=10.0, description="Pause for one viewer; moderators are exempt.")
     channel_cooldown_seconds: Seconds = Field(default=3.0, description="Pause between replies.")
     max_characters: Annotated[int, Field(ge=20, le=450)] = Field(default=450, description="Longest reply; it is cut at a word.")
     blocked_words: tuple[str, ...] = Field(default=(), description="A reply that holds one of these is not sent.")
@@ -256,9 +256,8 @@ class Commands(Section):
     """Chat commands."""
 
     prefix: Annotated[str, Field(min_length=1, max_length=3)] = Field(default="!", description="What a command begins with.")
-    memory: tuple[str, ...] = Field(
-        default=("memory", "memoria"), description="Names of the command that says what the bot remembers."
-    )
+    memory: tuple[str, ...] = Field(default=("memory", "memoria"), description="Words for: what is this bot?")
+    language: Literal["it", "en"] = Field(default="it", description="Language of its answer.")
 
 
 class Persona(Section):
