@@ -1,10 +1,13 @@
 """The memory. Outsiders import from here alone."""
 
+from memory.block import history_items as history_items
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
-from memory.embedding import EmbedderKind as EmbedderKind
-from memory.embedding import make_embedder as make_embedder
+from memory.embed.cached import CachedEmbedder as CachedEmbedder
+from memory.embed.e5 import E5Embedder as E5Embedder
+from memory.embed.openai import OpenAIEmbedder as OpenAIEmbedder
+from memory.embed.use import UseEmbedder as UseEmbedder
 from memory.errors import BotMemoryError as BotMemoryError
 from memory.errors import CollectionLost as CollectionLost
 from memory.errors import DirectoryInUse as DirectoryInUse
@@ -83,3 +86,4 @@ from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
 from memory.recipes import recipes as recipes
+from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
