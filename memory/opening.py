@@ -1,6 +1,7 @@
 """The composition inside the memory: every part made once, in order, and given back in reverse, also where opening fails."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import Random
@@ -13,7 +14,7 @@ from memory.channels.scoped import ScopedSearch
 from memory.clock import Clock
 from memory.events import Channel
 from memory.history import History
-from memory.model import SourceKind
+from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
 from memory.ports import Embedder, VectorIndex
 from memory.recall import Recaller
@@ -25,7 +26,7 @@ from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
 from memory.sources.viewer import ViewerSource
-from memory.store import census, outbox
+from memory.store import meta, outbox
 from memory.store.chroma import ChromaIndex
 from memory.store.database import Database
 from memory.store.instance_lock import InstanceLock
@@ -59,11 +60,16 @@ class _NamedBook(ViewerBook):
     def __init__(self, names: NameIndex) -> None:
         super().__init__()
         self.names = names
+        self._loop = asyncio.get_running_loop()
 
     def note(self, seen: Seen) -> None:
-        """Take what was just committed."""
+        """Take what was just committed, from the writer's thread; the names are changed in the loop, where they are read."""
         super().note(seen)
-        for viewer in seen.changed:
+        if seen.changed:
+            self._loop.call_soon_threadsafe(self._add, seen.changed)
+
+    def _add(self, viewers: Sequence[KnownViewer]) -> None:
+        for viewer in viewers:
             self.names.add(viewer)
 
 
@@ -76,7 +82,7 @@ async def open_parts(
         opening.callback(InstanceLock.take(settings.data_dir).release)
         database = await Database.open(settings.data_dir / "memory.db", synchronous=settings.synchronous)
         opening.push_async_callback(database.close)
-        await database.write(lambda connection: census.claim(connection, channel))
+        await database.write(lambda connection: meta.claim(connection, channel))
         index = await ChromaIndex.open(settings.data_dir)
         opening.push_async_callback(index.close)
         abandoned = Abandoned()

@@ -13,7 +13,7 @@ from memory.jobs import Jobs
 from memory.model import Health, JobRow
 from memory.ports import Embedder, JobHandler
 from memory.recipes import MemorySettings
-from memory.store import census
+from memory.store import meta
 from memory.store.database import Database
 from memory.trace import Abandoned, Trace
 
@@ -107,7 +107,7 @@ class Upkeep:
     async def health(self) -> Health:
         """Return counts, lag and problems."""
         async with self._database.reading() as session:
-            counts = await census.counts(session)
+            counts = await session.run_sync(lambda reading: meta.counts(reading.connection()))
         jobs = await self._jobs.counts()
         return Health(
             **counts,
