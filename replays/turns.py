@@ -36,13 +36,14 @@ def plan_names(recall: Recall) -> list[str]:
     return ["history", *dict.fromkeys(request.name for request in recall.plan.requests)]
 
 
-def recall_to_json(recall: Recall) -> dict[str, Any]:
-    """Return what a recall planned, found and packed."""
+def recall_to_json(recall: Recall, *, history: bool = True) -> dict[str, Any]:
+    """Return what a recall planned, found and packed; `history`: the recent lines among the items."""
+    recent = history_items(recall.window) if history else ()
     return {
         "plan": plan_names(recall),
         "reasons": list(recall.plan.reasons),
         "requests": [{"source": request.name, "query": request.query, "why": request.why} for request in recall.plan.requests],
-        "items": [item_to_json(item) for item in (*history_items(recall.window), *recall.block.items)],
+        "items": [item_to_json(item) for item in (*recent, *recall.block.items)],
         "left_out": [{**asdict(left), "score": round(left.score, ITEM_DIGITS)} for left in recall.block.left_out],
         "block": recall.block.text,
         "block_tokens": recall.block.tokens,
@@ -69,15 +70,19 @@ def latencies_to_json(recall: Recall) -> dict[str, Any]:
 
 
 def turn_to_json(turn: Turn, seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Return one turn: batch, plan and reasons, items with provenance, block, reply, latencies."""
+    """Return one turn: batch, plan and reasons, items with provenance, block, reply, latencies.
+
+    The recent lines are among the items where the turn searched or answered; elsewhere they are the turns before, once more.
+    """
     said = turn.said
+    used = said.state != "silent" or bool(turn.recall and turn.recall.plan.requests)
     return {
         "turn": turn.batch.id,
         "stream": turn.batch.stream_id,
         "at": _time(turn.batch.closed_at),
         "closed_by": turn.batch.flush_reason,
         "batch": [_line(line) for line in turn.batch.lines],
-        **(recall_to_json(turn.recall) if turn.recall else {}),
+        **(recall_to_json(turn.recall, history=used) if turn.recall else {}),
         "reply": {
             "state": said.state,
             "reason": said.reason,
