@@ -1,7 +1,7 @@
 """One batch, one direction: observe, recall, reply, manners, last check, send at most once, record."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -29,6 +29,8 @@ class TurnParts:
     deleted: Tombstones
     reply_seconds: float = 30.0  # the whole answer, the model's own retries included
     answer_known: bool = False  # a resumed replay answers what an earlier run had already observed
+    before: Callable[[Batch], Awaitable[None]] | None = None  # a replay brings the memory up to date here
+    drafted: Callable[[Turn, Mapping[str, float]], None] | None = None  # hears of a turn just before it is recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,8 @@ async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall]
     Raises:
         StoreUnavailable: nothing was stored and nothing was said; the caller keeps the batch.
     """
+    if parts.before is not None:
+        await parts.before(batch)
     watch = _Watch(parts.clock)
     with structlog.contextvars.bound_contextvars(batch_id=batch.id):
         with watch.step("observe"):
@@ -75,6 +79,8 @@ async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall]
             recall = await parts.memory.recall(batch)
         said, answer = await _answer(batch, recall, parts, watch, known=new_lines == 0)
         turn = _with_barrier(Turn(batch=batch, recall=recall, said=said), answer, calls, parts.manners)
+        if parts.drafted is not None:
+            parts.drafted(turn, watch.total())
         with watch.step("record"):
             recorded = await _record(turn, parts.memory)
         outcome = TurnOutcome(turn=turn, new_lines=new_lines, seconds=watch.total(), recorded=recorded)

@@ -86,4 +86,6 @@ from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
 from memory.recipes import recipes as recipes
+from memory.rules import RulesInvalid as RulesInvalid
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
+from memory.tokens import count_tokens as count_tokens

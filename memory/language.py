@@ -54,7 +54,10 @@ def read(
     addressed = _addressed(message, bot, named=named, replies=replies_to_bot)
     if not addressed and not goes_on:
         return Reading(message=message, text=text, plain="")
-    return _flags(message, text, spaced(text), addressed, rules=rules)
+    plain = spaced(text)
+    if not addressed and not _any(rules, "follow_up", plain):
+        return Reading(message=message, text=text, plain=plain)
+    return _flags(message, text, plain, addressed, rules=rules)
 
 
 def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Sequence[Rules]) -> Reading:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
-from bot.app import Parts, build_loop, open_channel_memory
+from bot.app import Hooks, make_loop, open_channel_memory, sync_canon
 from bot.loop import ChatLoop, play
+from bot.speak import Voice
 from bot.turn import TurnOutcome
 from config.settings import Settings
 from memory import Batch, BotIdentity, Channel, Event, Health, Memory, Settle, StreamEvent, VirtualClock
@@ -37,7 +38,8 @@ class ReplayOptions:
     speed: float | None = None  # times real time; None: as fast as it goes
     start: datetime | None = None  # events before it are passed over
     end: datetime | None = None
-    replies: str = "bot"  # or "log": the replies recorded in the log are the bot's words
+    replies: Literal["bot", "log"] = "bot"  # log: the replies recorded in the log are the bot's words
+    voice: Voice | None = None  # hears the replies
 
 
 @dataclass(slots=True)
@@ -127,22 +129,21 @@ class Replay:
         channel, bot = identities(options.log, first)
         clock = VirtualClock(options.start or first.at)
         options.out.mkdir(parents=True, exist_ok=True)
-        memory = await open_channel_memory(self._settings, options.out / "memory", channel=channel, clock=clock)
-        async with memory:
+        report = LogReport(path=options.log)
+        async with open_channel_memory(self._settings, options.out / "memory", channel=channel, clock=clock) as memory:
             self._memory = memory
-            report = LogReport(path=options.log)
+            await sync_canon(memory, canon_folder(options.log) or self._settings.persona.canon)
             with TurnFile(options.out / "turns.jsonl") as turns:
                 resumed = await turns.resume(memory.recorded)
-                parts = Parts(memory=memory, clock=clock, channel=channel, bot=bot, canon=canon_folder(options.log))
-                loop = await build_loop(
-                    self._settings,
-                    parts,
-                    replies=options.replies,
-                    resume=True,
+                hooks = Hooks(
+                    voice=options.voice,
                     before=self._settle,
                     drafted=turns.write,
                     on_turn=self._over,
+                    resume=True,
+                    replies=options.replies,
                 )
+                loop = make_loop(self._settings, memory=memory, clock=clock, channel=channel, bot=bot, hooks=hooks)
                 began = clock.elapsed()
                 await self._play(loop, clock, report)
             return await self._summary(loop, clock.elapsed() - began, report, resumed)
@@ -178,7 +179,8 @@ class Replay:
 
     async def _summary(self, loop: ChatLoop, seconds: float, report: LogReport, resumed: int) -> ReplaySummary:
         if self._memory is None:
-            raise LogError("the replay has not run")
+            message = "the replay has not run"
+            raise LogError(message)
         timings = self._timings
         messages = report.counts["message"]
         return ReplaySummary(

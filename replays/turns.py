@@ -1,4 +1,4 @@
-"""`turns.jsonl`: every turn of a replay as one JSON object a line; the same log and settings give the same bytes, latencies aside."""
+"""`turns.jsonl`: every turn of a replay as one JSON object a line; the same input gives the same bytes, latencies aside."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -55,13 +55,14 @@ def recall_to_json(recall: Recall) -> dict[str, Any]:
 
 def latencies_to_json(recall: Recall) -> dict[str, Any]:
     """Return milliseconds of the memory stage: in all, by step, by source."""
-    steps = {step.step: round(step.seconds * 1000, 3) for step in recall.steps if not step.step.startswith("source:")}
-    sources = {s.step.removeprefix("source:"): round(s.seconds * 1000, 3) for s in recall.steps if s.step.startswith("source:")}
+    asked = set(plan_names(recall)) - {"history"}
+    sources = {step.step: round(step.seconds * 1000, 3) for step in recall.steps if step.step in asked}
+    steps = {step.step: step.seconds * 1000 for step in recall.steps if step.step not in asked}
     assemble = sum(steps.get(step, 0.0) for step in ("fuse", "gate", "dedup", "budget"))
     return {
-        "total": round(recall.seconds_of("recall") * 1000, 3),
-        "plan": steps.get("plan", 0.0),
-        "retrieve": steps.get("retrieve", 0.0),
+        "total": round(sum(steps.values()), 3),
+        "plan": round(steps.get("plan", 0.0), 3),
+        "retrieve": round(steps.get("retrieve", 0.0), 3),
         "assemble": round(assemble, 3),
         "sources": sources,
     }
@@ -77,7 +78,13 @@ def turn_to_json(turn: Turn, seconds: Mapping[str, float]) -> dict[str, Any]:
         "closed_by": turn.batch.flush_reason,
         "batch": [_line(line) for line in turn.batch.lines],
         **(recall_to_json(turn.recall) if turn.recall else {}),
-        "reply": {"state": said.state, "reason": said.reason, "text": said.text, "to": list(said.in_reply_to), "model": said.model},
+        "reply": {
+            "state": said.state,
+            "reason": said.reason,
+            "text": said.text,
+            "to": list(said.in_reply_to),
+            "model": said.model,
+        },
         "latency_ms": {
             **{step: round(value * 1000, 3) for step, value in seconds.items()},
             **({"memory": latencies_to_json(turn.recall)} if turn.recall else {}),

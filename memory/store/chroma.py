@@ -1,7 +1,7 @@
 """The vector index on Chroma, in this process: the one place that imports chromadb.
 
 Chroma holds ids and vectors, never text, and is never asked to embed: its own model stays unloaded, its telemetry off.
-Measured traps and the reasons for folders, limits and retries: decision record on the index.
+Measured traps and the reasons for folders, limits and retries: docs/decisions/0005-vector-index-in-small-folders.md.
 """
 
 import asyncio

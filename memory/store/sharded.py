@@ -3,8 +3,8 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -140,7 +140,7 @@ class ShardedCollections:
             IndexUnavailable: anything may or may not be stored; repeat the call.
         """
         names = {write.collection: chroma_name(write.collection) for write in writes}
-        with self._registry_lock:
+        with self._registered():
             places = self._registry.assign(names.values())
         lost, made = [], []
         try:
@@ -151,7 +151,7 @@ class ShardedCollections:
                 else:
                     lost.append(write.collection)
         finally:
-            with self._registry_lock:
+            with self._registered():
                 self._registry.mark_made([name for name in made if not places[name][0].made])
         if lost:
             raise _lost(lost)
@@ -162,7 +162,7 @@ class ShardedCollections:
         place = self._find(collection)
         if place is None:
             return
-        with self._registry_lock:
+        with self._registered():
             self._registry.mark_unclean(place.name, place.folder)
         with self._folders.lease(place.folder, place.name) as client:
             if client.has(place.name):
@@ -174,7 +174,7 @@ class ShardedCollections:
         self._large.discard(collection)
         if place is None:
             return
-        with self._registry_lock:
+        with self._registered():
             self._registry.forget(place.name, place.folder)
         try:
             with self._folders.lease(place.folder, place.name) as client:
@@ -190,21 +190,21 @@ class ShardedCollections:
         Raises:
             IndexUnavailable: a folder could not be cleaned; it stays marked and the next call tries again.
         """
-        with self._registry_lock:
+        with self._registered():
             unclean = self._registry.unclean()
         for folder, names in unclean.items():
             with self._folders.closed(folder):
                 self._clean(folder, names)
-            with self._registry_lock:
+            with self._registered():
                 self._registry.mark_clean(folder)
-        with self._registry_lock:
+        with self._registered():
             self._registry.scrub()
         return len(unclean)
 
     def close(self) -> None:
         """Close every folder and the registry, and remove what Chroma left lying in the folders that were used."""
         self._folders.close()
-        with self._registry_lock:
+        with self._registered():
             self._registry.close()
         deadline = time.monotonic() + _PRUNE_SECONDS
         for path in sorted(self._used):
@@ -212,8 +212,17 @@ class ShardedCollections:
                 with suppress(OSError):  # only room on the disk is lost, and the next close tries again
                     chroma_files.prune(path)
 
+    @contextmanager
+    def _registered(self) -> Iterator[None]:
+        try:
+            with self._registry_lock:
+                yield
+        except sqlite3.Error as error:
+            msg = f"The registry of the index in {self._root} failed: {error}. Check the room on the disk; repeat the call."
+            raise IndexUnavailable(msg) from error
+
     def _find(self, collection: str) -> Place | None:
-        with self._registry_lock:
+        with self._registered():
             return self._registry.find(chroma_name(collection))
 
     def _read(self, collection: str, work: Callable[[FolderClient, str], T | None]) -> T | None:
@@ -263,7 +272,7 @@ class ShardedCollections:
         if not chroma_files.exists(path):
             return
         try:
-            with self._registry_lock:
+            with self._registered():
                 wanted = self._registry.names(folder)
             present = set(chroma_files.names(path))
             client = self._open_client(path)

@@ -39,7 +39,7 @@ def test_a_fused_floor_holds_for_all() -> None:
 
 
 def a_hit(name: str, **channels: float) -> Evidence:
-    return an_evidence(a_document(name, name), **channels)
+    return replace(an_evidence(a_document(name, name)), channels=channels)
 
 
 def test_one_item_stays_where_it_stands_out() -> None:

@@ -78,26 +78,29 @@ def test_an_error_leaves_the_registry_as_it_was(tmp_path: Path) -> None:
 
 
 class _Client:
-    def __init__(self, name: str, opened: list[str], closed: list[str]) -> None:
-        self.name, self._closed = name, closed
-        opened.append(name)
+    def __init__(self, name: str, shop: "_Shop") -> None:
+        self.name, self._shop = name, shop
+        shop.opened.append(name)
 
     def close(self) -> None:
-        self._closed.append(self.name)
+        if self._shop.stuck:
+            msg = "it does not close; try again"
+            raise IndexUnavailable(msg)
+        self._shop.closed.append(self.name)
 
 
 class _Shop:
     def __init__(self, **limits: float) -> None:
         self.opened: list[str] = []
         self.closed: list[str] = []
-        self.fail = False
+        self.fail = self.stuck = False
         self.folders: Folders[_Client] = Folders(self._open, FolderLimits(**limits))  # type: ignore[arg-type]  # ints and floats
 
     def _open(self, name: str) -> _Client:
         if self.fail:
             msg = "no; try again"
             raise IndexUnavailable(msg)
-        return _Client(name, self.opened, self.closed)
+        return _Client(name, self)
 
     def use(self, name: str, collection: str) -> None:
         with self.folders.lease(name, collection):
@@ -155,6 +158,18 @@ def test_recycling_waits_for_the_lease_and_gives_up_at_last() -> None:
         shop.use("a", "y")
     shop.use("a", "y")
     assert shop.closed == ["a"]
+
+
+def test_a_client_that_does_not_close_holds_nobody_up() -> None:
+    shop = _Shop(folders=1, wait_seconds=0.05)
+    shop.use("a", "x")
+    shop.stuck = True
+    with pytest.raises(IndexUnavailable):
+        shop.use("b", "x")
+    shop.stuck = False
+    shop.use("b", "y")
+    shop.use("a", "x")
+    assert shop.opened == ["a", "b", "a"]
 
 
 def test_many_threads_share_folders_without_using_a_closed_one() -> None:

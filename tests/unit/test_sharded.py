@@ -140,6 +140,17 @@ def test_a_folder_that_cannot_be_cleaned_stays_marked(made: Made, tmp_path: Path
     file.write_bytes(content)
 
 
+def test_a_registry_that_fails_is_an_error_of_the_index(made: Made, tmp_path: Path) -> None:
+    sharded, _ = made
+    with closing(sqlite3.connect(tmp_path / "chroma" / "registry.db")) as other:
+        other.execute("DROP TABLE place")
+        other.commit()
+    with pytest.raises(IndexUnavailable, match="registry"):
+        sharded.search("viewer-1", unit(1), 1)
+    with pytest.raises(IndexUnavailable, match="registry"):
+        sharded.upsert([Write(collection="viewer-2", ids=["a"], vectors=unit(1))], chunk=1)
+
+
 def test_a_file_still_open_in_this_process_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chroma_files, "_RELEASE_SECONDS", 0.01)
     (tmp_path / "chroma.sqlite3").write_bytes(b"")
