@@ -35,23 +35,27 @@ from lore.loader import load_canon
 from memory import (
     Batch,
     BotIdentity,
+    CachedEmbedder,
     Caches,
     Channel,
     Clock,
     Deadlines,
+    E5Embedder,
     Embedder,
+    EmbeddingCache,
     Fusion,
     Gate,
     JobLimits,
     Limits,
     Memory,
     MemorySettings,
+    OpenAIEmbedder,
     Recipe,
     StoreUnavailable,
     Turn,
+    UseEmbedder,
     VirtualClock,
     WallClock,
-    make_embedder,
     open_memory,
 )
 
@@ -132,16 +136,20 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
 
 
 def embedder_of(settings: Settings, directory: Path) -> Embedder:
-    """Return the configured embedding model; what must be kept of it lies in `directory`."""
+    """Return the configured embedding model; vectors of the slow ones are kept below `directory`, by content hash."""
     chosen = settings.embedding
-    return make_embedder(
-        chosen.kind,
-        data_dir=directory,
+    if chosen.kind == "use":
+        return UseEmbedder()  # 2 ms a text: a cache would cost as much
+    cache = EmbeddingCache(directory / "embeddings.db")
+    if chosen.kind == "e5":
+        return CachedEmbedder(E5Embedder(timeout_seconds=chosen.timeout_seconds), cache)
+    endpoint = OpenAIEmbedder(
         base_url=chosen.base_url,
         model=chosen.model,
         api_key=chosen.api_key.get_secret_value(),
         timeout_seconds=chosen.timeout_seconds,
     )
+    return CachedEmbedder(endpoint, cache, symmetric=True)
 
 
 @asynccontextmanager
