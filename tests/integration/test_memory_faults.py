@@ -27,6 +27,19 @@ class HungEmbedder(HashEmbedder):
         return await super().embed_query(text)
 
 
+class GatedEmbedder(HashEmbedder):
+    """Answers questions once it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(dimension=32)
+        self.asked_now, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def embed_query(self, text: str) -> Vectors:
+        self.asked_now.set()
+        await self.gate.wait()
+        return await super().embed_query(text)
+
+
 class BrokenEmbedder(HashEmbedder):
     async def embed_query(self, text: str) -> Vectors:
         raise ModelUnavailable(self.name)
@@ -145,3 +158,16 @@ async def test_no_question_of_anybody_brings_somebody_elses_words(tmp_path: Path
                     viewer = item.source.split(":")[1]
                     assert item.subject == item.author == viewer
                     assert f"segreto{viewer}x" in item.text
+
+
+async def test_a_memory_closed_under_a_recall_still_lets_it_end(tmp_path: Path) -> None:
+    embedder = GatedEmbedder()
+    async with opened(tmp_path, embedder) as memory:
+        await a_past_stream(memory)
+        recalling = asyncio.create_task(memory.recall(CAT))
+        await embedder.asked_now.wait()
+        await memory.close()
+        embedder.gate.set()
+        recall = await recalling
+        assert recall.degraded
+        assert recall.block.items == ()
