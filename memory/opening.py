@@ -97,16 +97,17 @@ async def open_parts(
         await database.write(lambda connection: meta.claim(connection, channel))
         index = await ChromaIndex.open(settings.data_dir)
         opening.push_async_callback(index.close)
+        abandoned = Abandoned()
         ground = _Ground(
             settings=settings,
             clock=clock,
             embedder=embedder,
             database=database,
             index=index,
-            abandoned=Abandoned(),
-            caches=RecallCaches(settings.caches, clock),
+            abandoned=abandoned,
+            caches=RecallCaches(settings.caches, clock, abandoned),
         )
-        opening.push_async_callback(ground.abandoned.close)
+        opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
         opening.push_async_callback(upkeep.stop)
         await upkeep.prepare(any_model=any_model)

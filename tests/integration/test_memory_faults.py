@@ -1,6 +1,7 @@
 import asyncio
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -9,7 +10,7 @@ from builders_memory import a_past_stream, asked, opened, tell
 from builders_recall import a_batch, a_message, a_stream, a_viewer
 from fakes.hash_embedder import HashEmbedder
 
-from memory import FULL, Deadlines, Memory, ModelUnavailable, Vectors
+from memory import FULL, Deadlines, InvalidRow, Memory, ModelUnavailable, Vectors
 
 CAT = asked("come si chiama il mio gatto?")
 FAST = replace(FULL, deadlines=Deadlines(source_seconds=0.2, retrieve_seconds=0.3, recall_seconds=0.4))
@@ -45,6 +46,23 @@ class BrokenEmbedder(HashEmbedder):
         raise ModelUnavailable(self.name)
 
 
+class RefusingEmbedder(HashEmbedder):
+    """Says of every text that it must not be stored."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        raise InvalidRow(self.name)
+
+
+async def test_jobs_that_gave_up_are_a_problem_of_health_with_what_to_do(tmp_path: Path) -> None:
+    async with opened(tmp_path, RefusingEmbedder(dimension=32)) as memory:
+        await memory.begin_stream(a_stream())
+        await tell(memory, a_batch(a_message("m1", "ciao")))
+        await memory.run_jobs()
+        assert [job.kind for job in await memory.jobs(state="dead")] == ["index"]
+        health = await memory.health()
+        assert health.problems == ("1 jobs gave up: see `ricordo jobs --state dead`, then retry or bury them",)
+
+
 async def test_with_a_hung_embedder_the_words_still_find_and_the_answer_is_in_time(tmp_path: Path) -> None:
     async with opened(tmp_path, HungEmbedder(dimension=32), FAST) as memory:
         await a_past_stream(memory)
@@ -52,6 +70,7 @@ async def test_with_a_hung_embedder_the_words_still_find_and_the_answer_is_in_ti
         recall = await memory.recall(CAT)
         assert time.perf_counter() - began < FAST.deadlines.recall_seconds + 1
         assert recall.timed_out == ("viewer:101:recall",)
+        assert any("still hang" in problem for problem in (await memory.health()).problems)
         assert recall.degraded
         assert "Birba" in recall.block.text
 
