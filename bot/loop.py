@@ -73,6 +73,7 @@ class ChatLoop:
         self._retry_at: datetime | None = None
         self._finished: deque[TurnOutcome] = deque()
         self._counts: Counter[str] = Counter()
+        self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -83,6 +84,11 @@ class ChatLoop:
     def pending(self) -> int:
         """How many lines wait in the open batch."""
         return len(self._batcher.lines)
+
+    @property
+    def behind(self) -> bool:
+        """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
+        return self._behind > 0
 
     async def start(self) -> None:
         """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
@@ -159,6 +165,8 @@ class ChatLoop:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
         self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        if self.behind:
+            return
         if self._begun_id is None:
             self._early.append(deletion)
             return
@@ -190,7 +198,7 @@ class ChatLoop:
             case Settle():
                 self._close(self._batcher.flush("end", now))
                 await self._work()
-                self._counts["jobs"] += await self._memory.run_jobs()
+                self._counts["jobs"] += 0 if self.behind else await self._memory.run_jobs()
             case _:
                 self._counts["passed_over"] += 1
 
@@ -272,12 +280,16 @@ class ChatLoop:
         self._close(self._batcher.flush("addressed", now))
         self._addressing.own(reply.id)
         if self._stream is not None:
-            self._todo.append(partial(self._memory.record_reply, self._stream.id, reply))
+            self._todo.append(partial(self._once, partial(self._memory.record_reply, self._stream.id, reply)))
 
     def _take_call(self, call: StateCall) -> None:
         if self._batcher.lines:
             self._calls.append(call)
-        self._todo.append(partial(self._memory.apply_state, call))
+        self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
+
+    async def _once(self, step: Step) -> None:
+        if not self.behind:
+            await step()
 
     def _close(self, batches: list[Batch]) -> None:
         for batch in batches:
@@ -295,7 +307,9 @@ class ChatLoop:
             self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
             self._addressing.own(f"reply:{batch.id}")
             self._counts["turns_recorded_before"] += 1
+            self._behind -= self.behind
             return
+        self._behind = 0
         outcome = await run_turn(batch, self._parts, calls=calls)
         self._counts["turns"] += 1
         self._counts[f"said_{outcome.turn.said.state}"] += 1

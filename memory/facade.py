@@ -140,6 +140,10 @@ class Memory:
         """Run every due job to its end, now, in a fixed order; return how many ran. Replay settles with this."""
         return await self._parts.upkeep.run_jobs()
 
+    def embed_ahead(self, turn_ids: Sequence[str]) -> None:
+        """Begin to embed what these recorded turns left, so that `run_jobs` finds it ready: for who settles now and then."""
+        self._parts.upkeep.embed_ahead(turn_ids)
+
     async def start_worker(self) -> None:
         """Begin working through jobs in the background, with the scheduler's pokes, until `close`."""
         await self._parts.upkeep.start()

@@ -160,6 +160,9 @@ class Recorder:
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, known or still to come; return how many lines disappeared from the history.
 
+        A time-out, and a clearing of the chat, cover what was written up to their time, as their tombstones do: applied again
+        after a crash, they take nothing of what was said since.
+
         Raises:
             InvalidRow: the deletion lacks the id that its scope needs.
         """
@@ -170,7 +173,7 @@ class Recorder:
         home = streams.home(connection, stream_id)
         if deletion.scope == "chat":
             tombstones.bury(connection, "stream_chat", [home], at)
-            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None))
+            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None), LINE.c.at <= at)
             return connection.execute(update(LINE).where(*visible).values(hidden=True)).rowcount
         target = deletion.message_id if deletion.scope == "message" else deletion.user_id
         if not target:
@@ -178,8 +181,8 @@ class Recorder:
         ids = [clean(target)]
         if deletion.scope == "user":
             tombstones.bury(connection, "stream_user", [tombstones.stream_user(home, ids[0])], at)
-            written = select(LINE.c.id).where(LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None))
-            ids = list(connection.scalars(written.order_by(LINE.c.seq)))
+            written = (LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None), LINE.c.at <= at)
+            ids = list(connection.scalars(select(LINE.c.id).where(*written).order_by(LINE.c.seq)))
         erasure = erase_lines(connection, ids, at)
         self._after_erasure(connection, ids, erasure)
         return erasure.lines

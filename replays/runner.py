@@ -24,7 +24,8 @@ from replays.turns import TurnFile
 
 log = structlog.get_logger(__name__)
 LONGEST_PAUSE_SECONDS = 5.0
-SETTLE_TURNS = 64  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
+SETTLE_TURNS = 256  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
+AHEAD_TURNS = 16  # recorded turns that are embedded together, while the next ones are played
 NOBODY = Channel(id="login:unknown", login="unknown", name="unknown")
 BOT = BotIdentity(id="bot:ricordo", login="ricordo", name="Ricordo", aliases=("ricordo",))
 
@@ -115,6 +116,7 @@ class Replay:
         self._on_turn = on_turn
         self._timings = Timings()
         self._turns = 0
+        self._fresh: list[str] = []  # recorded turns that nothing embeds yet
         self._memory: Memory | None = None
 
     async def run(self) -> ReplaySummary:
@@ -134,13 +136,14 @@ class Replay:
             self._memory = memory
             await sync_canon(memory, canon_folder(options.log) or self._settings.persona.canon)
             with TurnFile(options.out / "turns.jsonl") as turns:
-                resumed = await turns.resume(memory.recorded)
+                resumed = self._turns = await turns.resume(memory.recorded)
                 hooks = Hooks(
                     voice=options.voice,
                     before=self._settle,
                     drafted=turns.write,
                     on_turn=self._over,
                     resume=True,
+                    recorded_turns=resumed,
                     replies=options.replies,
                 )
                 loop = make_loop(self._settings, memory=memory, clock=clock, channel=channel, bot=bot, hooks=hooks)
@@ -157,7 +160,7 @@ class Replay:
                 self._on_event(logged)
             if isinstance(logged.event, StreamEvent) and logged.event.event == "offline":
                 await loop.flush("end")
-                await self._run_jobs()
+                await self._run_jobs(loop)
             await play(loop, logged.event, clock)
         await loop.finish()
         await self._run_jobs()
@@ -168,12 +171,17 @@ class Replay:
         if batch.flush_reason == "addressed" or self._turns % SETTLE_TURNS == 0:
             await self._run_jobs()
 
-    async def _run_jobs(self) -> None:
-        if self._memory:
+    async def _run_jobs(self, loop: ChatLoop | None = None) -> None:
+        self._fresh = []
+        if self._memory and not (loop and loop.behind):
             await self._memory.run_jobs()
 
     def _over(self, outcome: TurnOutcome) -> None:
         self._timings.note(outcome)
+        self._fresh.append(outcome.turn.batch.id)
+        if len(self._fresh) >= AHEAD_TURNS and self._memory:
+            self._memory.embed_ahead(self._fresh)
+            self._fresh = []
         if self._on_turn:
             self._on_turn(outcome)
 
