@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 from sqlalchemy import Connection, Row, select, update
 
 from lore.entry import LoreEntry
-from memory.clock import Clock
+from memory.clock import Clock, VirtualClock
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion, StateCall
 from memory.model import Batch, Stream, Turn
@@ -24,6 +24,7 @@ from memory.store.scrub import clean
 from memory.store.stamps import milliseconds
 from memory.store.viewers import ViewerBook
 
+_EVER = 2**62
 _JOBS = UUID("0b7d1e52-88c4-4a0f-8f0a-5b6c8c1f9f77")
 
 
@@ -160,8 +161,8 @@ class Recorder:
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, known or still to come; return how many lines disappeared from the history.
 
-        A time-out, and a clearing of the chat, cover what was written up to their time, as their tombstones do: applied again
-        after a crash, they take nothing of what was said since.
+        A time-out, and a clearing of the chat, take everything that their stream holds. In a replay that a crash cut off the
+        memory may hold what was said since, so there they reach to the moment of the log.
 
         Raises:
             InvalidRow: the deletion lacks the id that its scope needs.
@@ -169,11 +170,11 @@ class Recorder:
         return await self._database.write(lambda connection: self._delete(connection, stream_id, deletion))
 
     def _delete(self, connection: Connection, stream_id: str, deletion: Deletion) -> int:
-        at = milliseconds(deletion.at)
+        at, until = milliseconds(deletion.at), self._reach(deletion)
         home = streams.home(connection, stream_id)
         if deletion.scope == "chat":
             tombstones.bury(connection, "stream_chat", [home], at)
-            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None), LINE.c.at <= at)
+            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None), LINE.c.at <= until)
             return connection.execute(update(LINE).where(*visible).values(hidden=True)).rowcount
         target = deletion.message_id if deletion.scope == "message" else deletion.user_id
         if not target:
@@ -181,11 +182,16 @@ class Recorder:
         ids = [clean(target)]
         if deletion.scope == "user":
             tombstones.bury(connection, "stream_user", [tombstones.stream_user(home, ids[0])], at)
-            written = (LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None), LINE.c.at <= at)
+            written = (LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None), LINE.c.at <= until)
             ids = list(connection.scalars(select(LINE.c.id).where(*written).order_by(LINE.c.seq)))
         erasure = erase_lines(connection, ids, at)
         self._after_erasure(connection, ids, erasure)
         return erasure.lines
+
+    def _reach(self, deletion: Deletion) -> int:
+        """Return up to when lines are taken. A wall clock sets no bound: the platform's may be ahead of it."""
+        virtual = isinstance(self._clock, VirtualClock)
+        return milliseconds(max(deletion.at, self._clock.now())) if virtual else _EVER
 
     def _after_erasure(self, connection: Connection, ids: Sequence[str], erasure: Erasure) -> None:
         name = str(uuid5(_JOBS, "\x1f".join(sorted(ids))))

@@ -111,7 +111,7 @@ async def test_a_deleted_message_leaves_the_index(house: House) -> None:
 async def test_a_banned_viewer_s_collection_goes_whole(house: House) -> None:
     await a_turn(house, 1)
     await house.background.worker.run_due()
-    await house.recorder.delete("s1", Deletion(at=START, scope="user", user_id="1"))
+    await house.recorder.delete("s1", Deletion(at=START + timedelta(hours=1), scope="user", user_id="1"))
     await house.background.worker.run_due()
     assert await house.vectors.ids("viewer-1") == set()
     assert await house.background.indexer.drift() == []
