@@ -16,12 +16,21 @@ _FACTS = ("vivo a Torino", "I work as a nurse", "ho due gatti", "my favourite ga
 _ASKED = ("@Ricordo cosa ricordi di me?", "@Ricordo what do you remember about me?", "@Ricordo che cosa ho detto prima?")
 
 
-def events(messages: int, *, streams: int = 1, viewers: int = 200, seed: int = 0, moderated: bool = True) -> Iterator[dict[str, Any]]:
+def events(
+    messages: int, *, streams: int = 1, viewers: int = 200, seed: int = 0, moderated: bool = True
+) -> Iterator[dict[str, Any]]:
     """Yield about `messages` messages in `streams` streams a day apart, with deletions and state calls where `moderated`."""
     random = Random(seed)
     for stream in range(streams):
         at = START + timedelta(days=stream)
-        yield {"type": "stream", "event": "online", "stream_id": f"s{stream}", "at": _time(at), "channel": _CHANNEL, "bot": _BOT}
+        yield {
+            "type": "stream",
+            "event": "online",
+            "stream_id": f"s{stream}",
+            "at": _time(at),
+            "channel": _CHANNEL,
+            "bot": _BOT,
+        }
         for number in range(messages // streams):
             at += timedelta(milliseconds=random.choice((200, 400, 800, 1500, 9000)))
             message = _message(random, f"s{stream}-{number}", at, viewers)
@@ -60,7 +69,12 @@ def _interference(random: Random, message: dict[str, Any], at: datetime) -> dict
             {"type": "deletion", "at": _time(at), "scope": "user", "user_id": viewer},
             {"type": "deletion", "at": _time(at), "scope": "chat"},
             {"type": "state", "at": _time(at), "tool": "note_set", "arguments": note},
-            {"type": "state", "at": _time(at), "tool": "request_open", "arguments": {"id": f"r-{name}", "viewer": viewer, "text": "a song"}},
+            {
+                "type": "state",
+                "at": _time(at),
+                "tool": "request_open",
+                "arguments": {"id": f"r-{name}", "viewer": viewer, "text": "a song"},
+            },
             {"type": "settle"},
         )
     )

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from bench.chat import write_chat
 
+from bench.chat import write_chat
 from memory.store.chroma import ChromaIndex
 
 ROOT = Path(__file__).parent.parent.parent
