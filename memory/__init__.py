@@ -44,6 +44,7 @@ from memory.inspection import DATABASE as DATABASE
 from memory.inspection import Figures as Figures
 from memory.inspection import Found as Found
 from memory.inspection import Inspection as Inspection
+from memory.inspection import doubt_index as doubt_index
 from memory.inspection import inspect_memory as inspect_memory
 from memory.inspection import job_desk as job_desk
 from memory.jobs import Jobs as Jobs

@@ -164,13 +164,29 @@ async def job_desk(directory: Path, clock: Clock) -> AsyncIterator[Jobs]:
         DirectoryInUse: a bot works in it.
         StoreUnavailable, SchemaTooNew: as `inspect_memory`.
     """
-    async with inspect_memory(directory, clock):
-        pass  # a folder without a memory gets none from this
+    async with _locked(directory) as database:
+        yield Jobs(database, clock)
+
+
+async def doubt_index(directory: Path) -> None:
+    """Take the vectors of every document for lost, and build the full text anew: the next `reindex` makes all of them again.
+
+    Raises:
+        DirectoryInUse, StoreUnavailable, SchemaTooNew: as `job_desk`.
+    """
+    async with _locked(directory) as database:
+        await database.write(overview.doubt_index)
+
+
+@asynccontextmanager
+async def _locked(directory: Path) -> AsyncIterator[Database]:
+    path = directory / DATABASE
+    await (await Database.open_existing(path)).close()  # a folder without a memory gets none from this
     lock = InstanceLock.take(directory)
     try:
-        database = await Database.open(directory / DATABASE)
+        database = await Database.open(path)
         try:
-            yield Jobs(database, clock)
+            yield database
         finally:
             await database.close()
     finally:

@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+Run = Callable[..., tuple[int, str, str]]  # the fixture `run`: exit code, output, errors
 ROOT = Path(__file__).parents[1]
 START = datetime(2026, 3, 1, 18, 0, tzinfo=UTC)
 PROCESS_SECONDS = 100

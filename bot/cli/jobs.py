@@ -13,7 +13,7 @@ from bot.cli.terminal import minute, styled
 from config.settings import load_settings
 from memory import Figures, JobRow, WallClock, inspect_memory, job_desk
 
-app = typer.Typer(help="List background jobs, also while the bot runs; try again or bury what gave up.")
+app = typer.Typer()
 STATES = ("ready", "leased", "done", "dead")
 IdsArgument = Annotated[list[int], typer.Argument(help="Ids of jobs, as `ricordo jobs` lists them.", show_default=False)]
 
@@ -30,7 +30,7 @@ def listed(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List background jobs with their state, attempts and last error.
+    """List background jobs, also while the bot runs; try again or bury what gave up.
 
     Example: ricordo jobs --state dead
     """

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, text
+from sqlalchemy import Connection, Row, func, select, text, update
 
 from memory.model import Document
+from memory.store import fulltext
 from memory.store.document_writes import DOCUMENT, LINE
 from memory.store.meta import counts
 from memory.store.rows import document_of
@@ -72,3 +73,9 @@ def faults(connection: Connection) -> list[str]:
     """Return what SQLite finds wrong with the file, nothing where it is sound."""
     said = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA quick_check(5)")]
     return [line for line in said if line != _SOUND]
+
+
+def doubt_index(connection: Connection) -> None:
+    """Mark every document as not indexed, and build the full text anew."""
+    connection.execute(update(DOCUMENT).values(indexed_model=None))
+    fulltext.rebuild(connection)
