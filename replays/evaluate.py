@@ -18,7 +18,7 @@ from bot.turn import TurnOutcome
 from config.settings import Settings
 from lore.entry import LoreEntry
 from lore.loader import load_canon
-from memory import Batch, BotMemoryError, Embedder, Message, Probe, Recall, Recipe, StreamEvent, history_items, recipes
+from memory import Batch, BotMemoryError, Embedder, Message, Probe, Recall, Recipe, StreamEvent, history_items, named_recipes
 from replays.baselines import Baseline, ChatSoFar, FullContext, SingleArchive
 from replays.cases import AnnotatedLog, Case, CaseError, read_annotated
 from replays.log import canon_folder, read_log
@@ -60,7 +60,7 @@ class Outcome:
 
 def known_recipes(settings: Settings) -> dict[str, Recipe | None]:
     """Return every recipe by name, `full` first, as configured; None stands for a baseline, which is none of the memory's."""
-    return {**recipes(recipe_of(settings)), **dict.fromkeys(BASELINES)}
+    return {**named_recipes(recipe_of(settings)), **dict.fromkeys(BASELINES)}
 
 
 def read_logs(paths: Sequence[Path], settings: Settings) -> list[AnnotatedLog]:

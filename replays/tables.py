@@ -21,7 +21,7 @@ SHORT = {
 }
 LEGEND = (
     "recall, beyond: share of the gold found, overall and beyond the recent history. answer: the block holds it. prec, irrel: "
-    "items that do and do not matter. abs.p, abs.r: precision and recall of admitting ignorance. asks: semantic memory was asked"
+    "items that do and do not matter. abs.p, abs.r: precision and recall of admitting ignorance. asks: semantic memory was used"
 )
 NOTHING = "-"
 
