@@ -1,11 +1,11 @@
 """`ricordo eval`: annotated logs through the memory, measured."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -13,12 +13,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from config.settings import Settings, load_settings
-from replays.cases import CaseError
-from replays.errors import LogError
+from replays.cli_results import clear_log_errors
+from replays.compare import Change, change_to_json, changes, told
 from replays.evaluate import Evaluation, Outcome, known_recipes, read_logs
-from replays.results import SUMMARY, ResultFiles, write_json
+from replays.results import SUMMARY, Folder, ResultFiles, write_json
 from replays.summary import Run, summary_of
 from replays.tables import LEGEND, category_table, latency_line, recipe_table
+
+Json = dict[str, Any]
+AGAINST, CHANGES = "against", "changes.json"
+TABLE_WIDTH = 110  # of a pipe, which has none
 
 
 def eval_command(
@@ -29,6 +33,9 @@ def eval_command(
     llm: Annotated[str, typer.Option(help="none, or configured: the configured model answers too.")] = "none",
     seed: Annotated[int, typer.Option(help="For the intervals.")] = 0,
     config: ConfigOption = None,
+    against: Annotated[
+        Path | None, typer.Option(help="A second configuration: show probe by probe what it changes.", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the memory on annotated chat logs: what it finds, what it mixes up, what it costs.
@@ -36,26 +43,49 @@ def eval_command(
     Example: ricordo eval chat.jsonl --recipes all --out out/eval
     """
     settings = load_settings(config)
+    other = load_settings(against) if against else None
     set_up_logs(settings.log, default="error")
     names = chosen_recipes(recipes, settings)
-    use_llm = chosen_llm(llm, settings)
-    began = perf_counter()
+    measuring = Measuring(paths=logs, seed=seed, llm=chosen_llm(llm, settings))
     with clear_log_errors():
-        annotated = read_logs(logs, settings)
-        evaluation = Evaluation(settings=settings, logs=annotated, recipes=names, llm=use_llm)
-        with ResultFiles(output, names) as files:
-            outcome = _with_bar(evaluation, files)
-        again = _with_bar(Evaluation(settings=settings, logs=annotated, recipes=names[:1])) if len(names) > 1 else None
-    run = Run(
-        settings=settings, logs=annotated, recipes=names, seed=seed, seconds=perf_counter() - began, llm=use_llm, again=again
-    )
-    summary = summary_of(outcome, run)
-    write_json(output / SUMMARY, summary)
+        outcome, summary = measuring.measure(settings, names, output)
+        found = measuring.compare(other, names[0], output) if other else None
     if as_json:
-        print_json(summary)
+        print_json(summary if found is None else {**summary, "changes": [change_to_json(change) for change in found]})
     else:
         _show(summary, output)
+        _show_changes(found, output)
     _leave(outcome)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """What is measured, and how, whatever the configuration."""
+
+    paths: Sequence[Path]
+    seed: int
+    llm: bool
+
+    def measure(self, settings: Settings, names: Sequence[str], folder: Path) -> tuple[Outcome, Json]:
+        """Ask every probe, write everything into `folder`, and return the outcome with its summary."""
+        began = perf_counter()
+        logs = read_logs(self.paths, settings)
+        with ResultFiles(folder, names) as files:
+            outcome = _with_bar(Evaluation(settings=settings, logs=logs, recipes=names, llm=self.llm), files)
+        again = _with_bar(Evaluation(settings=settings, logs=logs, recipes=names[:1])) if len(names) > 1 else None
+        seconds = perf_counter() - began
+        run = Run(settings=settings, logs=logs, recipes=names, seed=self.seed, seconds=seconds, llm=self.llm, again=again)
+        summary = summary_of(outcome, run)
+        write_json(folder / SUMMARY, summary)
+        return outcome, summary
+
+    def compare(self, settings: Settings, recipe: str, folder: Path) -> list[Change]:
+        """Measure another configuration and return how its answers differ; they are kept below `folder`."""
+        self.measure(settings, [recipe], folder / AGAINST)
+        first, second = Folder.read(folder), Folder.read(folder / AGAINST)
+        found = changes(list(first.answers(recipe)), list(second.answers(recipe)))
+        write_json(folder / CHANGES, {"changes": [change_to_json(change) for change in found]})
+        return found
 
 
 def chosen_recipes(text: str, settings: Settings) -> list[str]:
@@ -90,19 +120,6 @@ def chosen_llm(text: str, settings: Settings) -> bool:
     return text == "configured"
 
 
-@contextmanager
-def clear_log_errors() -> Iterator[None]:
-    """Turn what is wrong with a log into one message and an exit code.
-
-    Raises:
-        CommandFailed: a log, a probe or a file of results cannot be used.
-    """
-    try:
-        yield
-    except (LogError, CaseError) as error:
-        raise CommandFailed(str(error), Exit.USAGE) from error
-
-
 def _with_bar(evaluation: Evaluation, files: ResultFiles | None = None) -> Outcome:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as progress:
@@ -112,13 +129,25 @@ def _with_bar(evaluation: Evaluation, files: ResultFiles | None = None) -> Outco
         return asyncio.run(evaluation.run(files))
 
 
-def _show(summary: dict[str, object], output: Path) -> None:
-    out.print(category_table(summary))
+def _show(summary: Json, output: Path) -> None:
+    width = max(out.width, TABLE_WIDTH)
+    out.print(category_table(summary), width=width)
     if table := recipe_table(summary):
-        out.print(table)
+        out.print(table, width=width)
     out.print(LEGEND, style="dim")
     out.print(latency_line(summary))
     out.print(f"every answer, its trace and the figures: {output}")
+
+
+def _show_changes(found: Sequence[Change] | None, folder: Path) -> None:
+    if found is None:
+        return
+    better, worse = sum(change.better > 0 for change in found), sum(change.better < 0 for change in found)
+    out.print(f"\n{len(found)} probes are answered differently by the second: {better} better, {worse} worse", style="bold")
+    for change in found:
+        for line in told(change):
+            out.print(line, markup=False)
+    out.print(f"the second evaluation: {folder / AGAINST}, what it changes: {folder / CHANGES}")
 
 
 def _leave(outcome: Outcome) -> None:

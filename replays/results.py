@@ -155,6 +155,65 @@ class ResultFiles:
         self._open.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One probe as an evaluation left it: what was asked, what came, and why."""
+
+    case: Json
+    result: Json
+    trace: Json
+
+    @property
+    def id(self) -> str:
+        """The probe's id."""
+        return str(self.case["id"])
+
+    @property
+    def retrieved(self) -> list[Json]:
+        """The items that are not recent history."""
+        return [item for item in self.result["items"] if item["section"] != "history"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """The folder of one evaluation, read."""
+
+    path: Path
+    summary: Json
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read the summary of an evaluation.
+
+        Raises:
+            LogUnreadable: the folder holds no evaluation.
+        """
+        file = path / SUMMARY
+        try:
+            summary = json.loads(file.read_text(encoding="utf-8"))
+        except OSError:
+            raise LogUnreadable(f"{path} holds no evaluation; `ricordo eval LOG --out {path}` makes one") from None
+        except ValueError:
+            raise LogUnreadable(f"{file} is not JSON any more; run `ricordo eval` again") from None
+        if not isinstance(summary, dict) or "recipes" not in summary:
+            raise LogUnreadable(f"{file} is no summary of an evaluation; a replay's folder cannot be explained")
+        return cls(path=path, summary=summary)
+
+    def answers(self, recipe: str | None = None) -> Iterator[Answer]:
+        """Yield every probe of a recipe, by default the judged one, in the order of the logs.
+
+        Raises:
+            LogUnreadable: there is no such recipe here, or a file is damaged.
+        """
+        name = recipe or str(self.summary["recipe"])
+        if name not in self.summary["recipes"]:
+            raise LogUnreadable(f"{self.path} holds no recipe {name!r}, but {', '.join(self.summary['recipes'])}")
+        folder = self.path / "recipes" / name
+        cases = {case["id"]: case for case in read_lines(self.path / CASES)}
+        for result, trace in zip(read_lines(folder / RESULTS), read_lines(folder / TRACES), strict=True):
+            yield Answer(case=cases[result["id"]], result=result, trace=trace)
+
+
 def read_lines(path: Path) -> Iterator[Json]:
     """Yield the objects of a file of ours.
 
