@@ -9,6 +9,7 @@ from config.settings import Settings
 from replays.cases import AnnotatedLog
 from replays.evaluate import Outcome
 from replays.figures import compared, figures, noise
+from replays.metrics import Scored
 
 Json = dict[str, Any]
 
@@ -28,7 +29,7 @@ class Run:
 
 def summary_of(outcome: Outcome, run: Run) -> Json:
     """Return the summary as JSON types. `metrics` and the like are those of the first recipe; `recipes` has all."""
-    first = run.recipes[0]
+    first, limit = run.recipes[0], run.settings.retrieval.recall_seconds
     by_recipe = {name: figures(outcome.asked[name], seed=run.seed) for name in run.recipes}
     return {
         "recipe": first,
@@ -42,6 +43,7 @@ def summary_of(outcome: Outcome, run: Run) -> Json:
         "unasked": [{"id": one.id, "log": one.log, "reason": one.reason} for one in outcome.unasked],
         "asked_as_of": sum(one.case.as_of is not None for one in outcome.asked[first]),
         "logs": [{"name": one.name, "file": one.path.name, "probes": len(one.cases)} for one in run.logs],
+        "over_deadline": sum(_total_ms(one) > limit * 1000 for one in outcome.asked[first]),
         "seed": run.seed,
         "wall_seconds": round(run.seconds, 1),
         "versions": {
@@ -52,6 +54,11 @@ def summary_of(outcome: Outcome, run: Run) -> Json:
         "replies_failed": outcome.replies_failed,
         "configuration": run.settings.model_dump(mode="json"),
     }
+
+
+def _total_ms(scored: Scored) -> float:
+    latency: Any = scored.result.latency_ms
+    return float(latency["total"])
 
 
 def program_version() -> str:

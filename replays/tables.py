@@ -80,4 +80,6 @@ def _number(value: float | None, name: str) -> str:
 def latency_line(summary: Mapping[str, Any]) -> str:
     """Return how long the judged recipe took; the others are asked after it, with warm caches, and are not compared."""
     total = summary["overall"]["latency_ms"]["total"]
-    return f"memory stage: p50 {total['p50']:.1f} ms, p95 {total['p95']:.1f} ms, at most {total['max']:.1f} ms"
+    spread = f"memory stage: p50 {total['p50']:.1f} ms, p95 {total['p95']:.1f} ms, at most {total['max']:.1f} ms"
+    late = summary["over_deadline"]
+    return f"{spread}; {late} answers took longer than the configured deadline" if late else spread
