@@ -11,6 +11,7 @@ from bot.cli.shell import CommandFailed, Exit, JsonOption, out, print_json
 from replays.cases import CaseError
 from replays.errors import LogError
 from replays.explain import NoSuchProbe, explained, find_answer
+from replays.report import write_report
 from replays.results import Folder
 
 
@@ -32,6 +33,18 @@ def explain_command(
         return
     for line in explained(answer):
         out.print(line, markup=False)
+
+
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of an evaluation.", show_default=False)],
+) -> None:
+    """Write one page about an evaluation, report.html, that opens in any browser without a network.
+
+    Example: ricordo report out/eval
+    """
+    with clear_log_errors():
+        page = write_report(folder)
+    out.print(f"{page}: open it in a browser", markup=False)
 
 
 @contextmanager

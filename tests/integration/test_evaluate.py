@@ -45,7 +45,7 @@ async def test_results_hold_one_line_a_probe_with_the_keys_of_the_contract(tmp_p
     assert (where["id"], where["category"], where["reply"]) == ("p1", "recall", None)
     assert where["plan"][0] == "history"
     assert "viewer:1:recall" in where["plan"]
-    assert [item["provenance"] for item in where["items"] if item["section"] == "recall"][0] == ["m1"]
+    assert next(item["provenance"] for item in where["items"] if item["section"] == "recall") == ["m1"]
     assert nothing["plan"] == ["history"]
     assert outcome.complete
 
@@ -197,4 +197,4 @@ async def test_an_interrupted_run_keeps_what_was_asked(tmp_path: Path) -> None:
         running.cancel()
         await asyncio.wait({running})
     assert running.cancelled()
-    assert [line["id"] for line in objects(tmp_path / "out" / "results.jsonl")][0] == "p1"
+    assert next(line["id"] for line in objects(tmp_path / "out" / "results.jsonl")) == "p1"
