@@ -87,6 +87,7 @@ from memory.recipes import JobLimits as JobLimits
 from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
+from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
 from memory.rules import RulesInvalid as RulesInvalid
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache

@@ -35,7 +35,13 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
 
 
 def _left_out(item: Evidence) -> LeftOut:
-    return LeftOut(source=item.request.name, document_id=item.document.id, reason="below_gate", score=item.score)
+    return LeftOut(
+        source=item.request.name,
+        document_id=item.document.id,
+        reason="below_gate",
+        score=item.score,
+        provenance=item.document.provenance,
+    )
 
 
 def _vouched(item: Evidence, limits: Gate) -> bool:

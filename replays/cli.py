@@ -8,8 +8,10 @@ import typer
 
 from bot.cli import config
 from bot.cli.shell import clear_errors
+from replays.cli_eval import eval_command
 from replays.cli_import import import_command
 from replays.cli_replay import replay_command, run_command
+from replays.cli_results import explain_command, report_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,6 +24,9 @@ app.add_typer(config.app, name="config")
 app.command("run")(run_command)
 app.command("replay")(replay_command)
 app.command("import")(import_command)
+app.command("eval")(eval_command)
+app.command("explain")(explain_command)
+app.command("report")(report_command)
 
 
 @app.callback()
