@@ -11,7 +11,7 @@ from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
 from memory.store import fulltext
 from memory.store.collections import collection_name
 from memory.store.database import Database
-from memory.store.document_writes import DOCUMENT, LINE, chunks
+from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
 from memory.store.erase import FACT
 from memory.store.lore import ENTRY, entry_of
 from memory.store.rows import document_of, history_of, state_of, stream_of
@@ -22,6 +22,12 @@ from memory.store.streams import STREAM
 from memory.store.viewers import ViewerBook
 
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
+_ERASED_SOURCE = (  # a fact of the past may not be shown between the erasure of its source and the purge
+    select(SOURCE.c.line_seq)
+    .join(LINE, LINE.c.seq == SOURCE.c.line_seq)
+    .where(SOURCE.c.document_seq == DOCUMENT.c.seq, LINE.c.deleted_at.is_not(None))
+)
+_RESTS_ON_LIVING_LINES = ~_ERASED_SOURCE.correlate(DOCUMENT).exists()
 
 
 class Reader:
@@ -97,7 +103,7 @@ class Reader:
             true = and_(
                 func.coalesce(FACT.c.valid_at, DOCUMENT.c.at) <= at, or_(FACT.c.invalid_at.is_(None), FACT.c.invalid_at > at)
             )
-        found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true)
+        found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true, _RESTS_ON_LIVING_LINES)
         newest = (func.coalesce(FACT.c.valid_at, DOCUMENT.c.at).desc(), DOCUMENT.c.seq.desc())
         return [document_of(row) for row in await self._rows(found.order_by(*newest))]
 
