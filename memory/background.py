@@ -32,9 +32,7 @@ class Background:
         """Register the handlers of `index`, `purge` and `drift`; nothing runs yet. `random` is seeded in a replay."""
         self.worker = Worker(database, clock=clock, limits=limits, random=random)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock)
-        self.purger = Purger(
-            database, embedder=embedder, clock=clock, unindex=self.indexer.purge, vacuum=vectors.vacuum
-        )
+        self.purger = Purger(database, embedder=embedder, clock=clock, unindex=self.indexer.purge, vacuum=vectors.vacuum)
         self._limits = limits
         self._schedule: Schedule | None = None
         self.worker.register("index", self.indexer.index, group=GROUP)

@@ -41,16 +41,18 @@ class Forgetter:
         if needed is not None and not getattr(request, needed):
             raise InvalidRow(f"forgetting {request.scope!r} needs {needed}: it has none")
         if request.scope == "words" and not spaced(request.words).strip():
-            raise InvalidRow("forgetting by words needs at least one word: use the scope 'viewer' to forget everything")
+            msg = "forgetting by words needs at least one word: use the scope 'viewer' to forget everything"
+            raise InvalidRow(msg)
 
         def write(connection: Connection) -> Receipt:
-            receipt = self._carry_out(connection, request)
+            receipt = self.hide(connection, request)
             audit.note(connection, receipt, request.by)
             return receipt
 
         return await self._database.write(write)
 
-    def _carry_out(self, connection: Connection, request: ForgetRequest) -> Receipt:
+    def hide(self, connection: Connection, request: ForgetRequest) -> Receipt:
+        """Do it within a transaction of the caller's, without writing it down."""
         at = milliseconds(request.at)
         nothing = Receipt(verb="forget", at=request.at, viewer_id=clean_or_none(request.viewer_id))
         match request.scope:
@@ -89,18 +91,14 @@ class Forgetter:
             payload = {"documents": removed, "clean": True}
             outbox.enqueue(connection, kind="purge", key=f"purge:{uuid4().hex}", payload=payload, now=self._clock.now())
 
-    def _hide(
-        self, connection: Connection, lines: Sequence[Any], at: int, receipt: Receipt, *, whole: bool = False
-    ) -> Receipt:
+    def _hide(self, connection: Connection, lines: Sequence[Any], at: int, receipt: Receipt, *, whole: bool = False) -> Receipt:
         replies = [row for row in hiding.replies_made_of(connection, lines) if row.seq not in {line.seq for line in lines}]
         if not whole:
             tombstones.bury(connection, "line", [row.id for row in lines], at)
         hidden = hiding.hide(connection, lines, replies, at)
         order_purge(connection, hidden, self._clock, nameless=whole)
         own = [row for row in lines if row.kind == "reply"]
-        return replace(
-            receipt, lines=hidden.lines - len(own), replies=hidden.replies + len(own), documents=hidden.documents
-        )
+        return replace(receipt, lines=hidden.lines - len(own), replies=hidden.replies + len(own), documents=hidden.documents)
 
     def _everything(self, connection: Connection, request: ForgetRequest, nothing: Receipt) -> Receipt:
         if request.only is not None:

@@ -29,7 +29,7 @@ class ForgetRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectRequest:
-    """What is to be corrected: one item, named by `id`, gets `new` as its text; else `old` becomes `new` in a viewer's words."""
+    """What is to be corrected: an item, named by `id`, gets the text `new`; else `old` becomes `new` in a viewer's words."""
 
     at: datetime
     new: str

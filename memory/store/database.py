@@ -198,15 +198,19 @@ class Database:
 
     def _scrub(self) -> None:
         raw = self._writer.raw_connection()
+        cursor = raw.cursor()
         try:
-            raw.driver_connection.execute("VACUUM")
-            busy, _, _ = raw.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            cursor.execute("VACUUM")
+            busy, _, _ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
             raise unavailable(self.path, error) from error
         finally:
+            cursor.close()
             raw.close()
         if busy:
-            raise StoreUnavailable(f"{self.path}: a reader holds the write-ahead log; what was deleted may stand in it: try again")
+            raise StoreUnavailable(
+                f"{self.path}: a reader holds the write-ahead log; what was deleted may stand in it: try again"
+            )
         for copy in self.path.parent.glob(f"{self.path.stem}-before-*{self.path.suffix}*"):
             copy.unlink(missing_ok=True)
 

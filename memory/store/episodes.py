@@ -115,7 +115,7 @@ def store_reply(
     An answer to lines that are all gone by now is stored without its words, so that it cannot tell them.
     """
     reply_id = clean(reply.id) if reply.id else derived_id("reply", stream.id, str(milliseconds(reply.at)), reply.text)
-    rows = [reply_values(reply, reply_id, stream, turn_id, rests_on)]
+    rows = [reply_values(reply, reply_id, stream, turn_id, rests_on=rests_on)]
     tombstones.apply(connection, stream.id, rows)
     answered = lines_by_id(connection, [clean(one) for one in reply.in_reply_to]).values()
     if answered and all(line.deleted_at is not None for line in answered):

@@ -127,7 +127,9 @@ def _without(connection: Connection, document: Row[Any], left: Sequence[str]) ->
         if turn is not None:
             again = turn_document(turn, rows_of_turn(connection, turn), stream_for(connection, turn.stream_id))
             return put(connection, [again]) if again else []
-    past = select(FACT.c.id).where(FACT.c.id == document.id, or_(FACT.c.expired_at.is_not(None), FACT.c.superseded_by.is_not(None)))
+    past = select(FACT.c.id).where(
+        FACT.c.id == document.id, or_(FACT.c.expired_at.is_not(None), FACT.c.superseded_by.is_not(None))
+    )
     shown = {"superseded": connection.scalar(past) is not None, "indexed_model": None}
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left), **shown))
     return [document.id] if not shown["superseded"] else []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, Select, select, update
 
 from memory.normalise import spaced
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
@@ -19,6 +19,13 @@ _L = LINE.c
 _FOUND = (_L.seq, _L.id, _L.kind, _L.viewer_id, _L.at, _L.text)
 _SHORTEST_PREFIX = 8  # of an id that is given by its beginning
 _AFTER_ALL = "\U0010ffff"
+_ERASED_SOURCE = (
+    select(SOURCE.c.line_seq)
+    .join(LINE, LINE.c.seq == SOURCE.c.line_seq)
+    .where(SOURCE.c.document_seq == DOCUMENT.c.seq, LINE.c.deleted_at.is_not(None))
+)
+# What shows the past reads superseded documents too: these words tell them from hidden ones.
+RESTS_ON_LIVING_LINES = ~_ERASED_SOURCE.correlate(DOCUMENT).exists()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +40,18 @@ class Hidden:
 
 def lines_of(connection: Connection, viewer_id: str, until: int, words: str = "") -> list[Row[Any]]:
     """Return what a viewer wrote up to a moment, what holds these words in a row alone where some are given."""
-    own = select(*_FOUND).where(_L.viewer_id == clean(viewer_id), _L.kind != "reply", _L.deleted_at.is_(None), _L.at <= until)
-    rows = list(connection.execute(own.order_by(_L.seq)).all())
+    own: Select[Any] = select(*_FOUND).where(
+        _L.viewer_id == clean(viewer_id), _L.kind != "reply", _L.deleted_at.is_(None), _L.at <= until
+    )
+    rows = [*connection.execute(own.order_by(_L.seq)).all()]
     return [row for row in rows if spaced(words) in spaced(row.text)] if words else rows
 
 
 def newest_line(connection: Connection, stream_id: str, until: int, viewer_id: str | None) -> list[Row[Any]]:
     """Return the newest message of a stream, of one viewer where named; none where there is none."""
     shown = (_L.stream_id == home(connection, stream_id), _L.kind == "message", _L.deleted_at.is_(None), _L.at <= until)
-    wanted = select(*_FOUND).where(*shown, *([] if viewer_id is None else [_L.viewer_id == clean(viewer_id)]))
-    return list(connection.execute(wanted.order_by(_L.seq.desc()).limit(1)).all())
+    wanted: Select[Any] = select(*_FOUND).where(*shown, *([] if viewer_id is None else [_L.viewer_id == clean(viewer_id)]))
+    return [*connection.execute(wanted.order_by(_L.seq.desc()).limit(1)).all()]
 
 
 def lines_behind(connection: Connection, id_: str) -> list[Row[Any]]:
@@ -76,21 +85,27 @@ def replies_made_of(connection: Connection, lines: Iterable[Any], until: int | N
     living = select(LINE).where(_L.kind == "reply", _L.deleted_at.is_(None))
     replies = connection.execute(living if until is None else living.where(_L.at <= until)).all() if ids else []
     turns = _lines_of_turns(connection, {row.turn_id for row in replies if row.turn_id and not _named(row)})
-    return [row for row in replies if not ids.isdisjoint(_named(row) or turns.get(row.turn_id, ())) or not ids.isdisjoint(_used(row))]
+    return [
+        row
+        for row in replies
+        if not ids.isdisjoint(_named(row) or turns.get(row.turn_id, ())) or not ids.isdisjoint(_used(row))
+    ]
 
 
 def _named(reply: Row[Any]) -> Sequence[str]:
-    return (reply.detail or {}).get("in_reply_to", ())
+    return tuple((reply.detail or {}).get("in_reply_to", ()))
 
 
 def _used(reply: Row[Any]) -> Sequence[str]:
-    return (reply.detail or {}).get("rests_on", ())
+    return tuple((reply.detail or {}).get("rests_on", ()))
 
 
 def _lines_of_turns(connection: Connection, ids: set[str]) -> dict[str, Sequence[str]]:
     found: dict[str, Sequence[str]] = {}
     for piece in chunks(sorted(ids)):
-        found |= {row.id: row.line_ids for row in connection.execute(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in_(piece)))}
+        found |= {
+            row.id: row.line_ids for row in connection.execute(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in_(piece)))
+        }
     return found
 
 

@@ -47,7 +47,7 @@ def line_values(line: Line, stream_id: str, turn_id: str) -> Values:
 
 
 def reply_values(
-    reply: BotReply, reply_id: str, stream: Stream, turn_id: str | None, rests_on: Sequence[str] = ()
+    reply: BotReply, reply_id: str, stream: Stream, turn_id: str | None, *, rests_on: Sequence[str] = ()
 ) -> Values:
     """Return the row of something the bot said; `rests_on` are the messages behind the memories that it was made from."""
     answered = [clean(one) for one in reply.in_reply_to]

@@ -40,10 +40,11 @@ def lift(connection: Connection, scope: str, key: str) -> bool:
 
 def of_scope(connection: Connection, scope: str, keys: Iterable[str] | None = None) -> dict[str, int]:
     """Return the tombstones of a scope with their times: all, or those of `keys`."""
-    wanted = select(TOMBSTONE.c.key, TOMBSTONE.c.at).where(TOMBSTONE.c.scope == scope)
-    if keys is not None:
-        wanted = wanted.where(TOMBSTONE.c.key.in_(sorted(keys)))
-    return {row.key: row.at for row in connection.execute(wanted)}
+    if keys is None:
+        found = connection.execute(select(TOMBSTONE.c.key, TOMBSTONE.c.at).where(TOMBSTONE.c.scope == scope))
+    else:
+        found = connection.execute(_SET_FOR, {"wanted": json.dumps([[scope, key] for key in keys])})
+    return {row.key: row.at for row in found}
 
 
 def apply(connection: Connection, stream_id: str, rows: Sequence[Values]) -> None:
