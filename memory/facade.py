@@ -135,6 +135,11 @@ class Memory:
         viewers = self._parts.surroundings.viewers
         return tuple(viewer for hit in viewers.exact(name) if (viewer := viewers.get(hit.viewer_id)) is not None)
 
+    def people(self, viewer_ids: Iterable[str]) -> tuple[KnownViewer, ...]:
+        """Return those of these viewers who are known, under their present names."""
+        viewers = self._parts.surroundings.viewers
+        return tuple(viewer for id_ in viewer_ids if (viewer := viewers.get(id_)) is not None)
+
     async def held(self, viewer_id: str) -> Holding:
         """Return how much is held of a viewer: counts and ids, no words."""
         return await self._parts.personal.held(viewer_id)
