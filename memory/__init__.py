@@ -76,6 +76,11 @@ from memory.ports import JobHandler as JobHandler
 from memory.ports import MemoryReader as MemoryReader
 from memory.ports import VectorIndex as VectorIndex
 from memory.ports import Vectors as Vectors
+from memory.receipts import AuditEntry as AuditEntry
+from memory.receipts import CorrectRequest as CorrectRequest
+from memory.receipts import ForgetRequest as ForgetRequest
+from memory.receipts import Holding as Holding
+from memory.receipts import Receipt as Receipt
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
 from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
