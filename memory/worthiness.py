@@ -62,7 +62,7 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
         person=any(rule.person.first.found(plain) for rule in rules),
         number=any(char.isdigit() for char in own),
         naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
-        shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),  # noqa: PLR2004 - most of it in capitals
+        shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
     )
 
 
