@@ -84,6 +84,11 @@ from memory.ports import JobHandler as JobHandler
 from memory.ports import MemoryReader as MemoryReader
 from memory.ports import VectorIndex as VectorIndex
 from memory.ports import Vectors as Vectors
+from memory.receipts import AuditEntry as AuditEntry
+from memory.receipts import CorrectRequest as CorrectRequest
+from memory.receipts import ForgetRequest as ForgetRequest
+from memory.receipts import Holding as Holding
+from memory.receipts import Receipt as Receipt
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
 from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
@@ -95,6 +100,7 @@ from memory.recipes import JobLimits as JobLimits
 from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
+from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
 from memory.rules import RulesInvalid as RulesInvalid
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache

@@ -10,8 +10,10 @@ from bot.cli import config, jobs, memory
 from bot.cli.doctor import doctor_command
 from bot.cli.reindex import reindex_command
 from bot.cli.shell import clear_errors, short_tracebacks
+from replays.cli_eval import eval_command
 from replays.cli_import import import_command
 from replays.cli_replay import replay_command, run_command
+from replays.cli_results import explain_command, report_command
 from replays.errors import LogError
 
 DEBUG = "--debug"
@@ -26,6 +28,9 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("replay")(replay_command)
 app.command("import")(import_command)
+app.command("eval")(eval_command)
+app.command("explain")(explain_command)
+app.command("report")(report_command)
 app.add_typer(memory.app, name="memory")
 app.add_typer(jobs.app, name="jobs")
 app.command("reindex")(reindex_command)

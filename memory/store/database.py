@@ -197,6 +197,38 @@ class Database:
         """Move the write-ahead log into the file without disturbing the writer; return the pages that are still in the log."""
         return await asyncio.to_thread(_checkpoint, self.path)
 
+    async def scrub(self) -> None:
+        """Leave no byte of what was deleted: in free pages, in the gaps of pages, in the log, in copies made by upgrades.
+
+        `secure_delete` overwrites what is deleted in place, yet a page that was split keeps a copy of what moved away: the
+        file is written anew. Readers go on meanwhile, writers wait (0.1 s for 20 MB).
+
+        Raises:
+            MemoryClosed: after `close`.
+            StoreUnavailable: bytes may be left; call again.
+        """
+        if self._closed:
+            raise MemoryClosed(_CLOSED)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._scrub)
+
+    def _scrub(self) -> None:
+        raw = self._writer.raw_connection()
+        cursor = raw.cursor()
+        try:
+            cursor.execute("VACUUM")
+            busy, _, _ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:
+            raise unavailable(self.path, error) from error
+        finally:
+            cursor.close()
+            raw.close()
+        if busy:
+            raise StoreUnavailable(
+                f"{self.path}: a reader holds the write-ahead log; what was deleted may stand in it: try again"
+            )
+        for copy in self.path.parent.glob(f"{self.path.stem}-before-*{self.path.suffix}*"):
+            copy.unlink(missing_ok=True)
+
     async def close(self) -> None:
         """Let running transactions end, then close every connection. Closing twice is fine."""
         if self._closed:
