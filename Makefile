@@ -24,7 +24,7 @@ run: $(STAMP) ## Go live, or play the bundled chat where no Twitch account is co
 	$(BIN)/ricordo run
 
 test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=90
+	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term --cov-fail-under=90
 
 check: $(STAMP) ## Lint, types, import directions
 	$(BIN)/ruff check .
