@@ -49,6 +49,7 @@ from memory.inspection import Inspection as Inspection
 from memory.inspection import doubt_index as doubt_index
 from memory.inspection import inspect_memory as inspect_memory
 from memory.inspection import job_desk as job_desk
+from memory.inspection import refuse_in_use as refuse_in_use
 from memory.jobs import Jobs as Jobs
 from memory.model import SECTIONS as SECTIONS
 from memory.model import Batch as Batch

@@ -168,6 +168,17 @@ async def job_desk(directory: Path, clock: Clock) -> AsyncIterator[Jobs]:
         yield Jobs(database, clock)
 
 
+def refuse_in_use(directory: Path) -> None:
+    """Return where no other memory is open in `directory`, which need not exist.
+
+    Raises:
+        DirectoryInUse: a bot works in it.
+        StoreUnavailable: that cannot be found out.
+    """
+    if directory.is_dir():
+        InstanceLock.take(directory).release()
+
+
 async def doubt_index(directory: Path) -> None:
     """Take the vectors of every document for lost, and build the full text anew: the next `reindex` makes all of them again.
 
