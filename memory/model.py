@@ -233,6 +233,7 @@ class LeftOut:
     document_id: str
     reason: str  # repeat | in_history | below_gate | section_full | block_full | superseded
     score: float
+    provenance: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from memory.caches import RecallCaches
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
+from memory.channels.slot import Slot
 from memory.clock import Clock
 from memory.correct import Corrector
 from memory.events import Channel
@@ -24,7 +25,7 @@ from memory.ports import Embedder
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
-from memory.rules import load_rules
+from memory.rules import Rules, load_rules
 from memory.sources import Source
 from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
@@ -148,12 +149,13 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
+    rules = load_rules(settings.languages)
     recaller = Recaller(
         surroundings=surroundings,
         history=history,
-        sources=_sources(ground, reader, on_lost=upkeep.lost),
+        sources=_sources(ground, reader, rules, on_lost=upkeep.lost),
         caches=caches,
-        rules=load_rules(settings.languages),
+        rules=rules,
         language=settings.block_language,
         clock=clock,
         abandoned=ground.abandoned,
@@ -175,10 +177,14 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     )
 
 
-def _sources(ground: _Ground, reader: Reader, *, on_lost: Callable[[tuple[str, ...]], None]) -> dict[SourceKind, Source]:
+def _sources(
+    ground: _Ground, reader: Reader, rules: tuple[Rules, ...], *, on_lost: Callable[[tuple[str, ...]], None]
+) -> dict[SourceKind, Source]:
     dense = Dense(ground.index, ground.embedder, ground.caches.vectors, on_lost=on_lost)
-    search = ScopedSearch((dense, Lexical(reader)), reader, ground.caches.hits)
-    viewer = ViewerSource(reader, search, ground.caches.profiles)
+    lexical, slot = Lexical(reader), Slot(ground.index, ground.embedder, rules)
+    search = ScopedSearch((dense, lexical), reader, ground.caches.hits)
+    personal = ScopedSearch((dense, lexical, slot), reader, ground.caches.hits, rules=rules)
+    viewer = ViewerSource(reader, personal, ground.caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 from sqlalchemy.pool import StaticPool
 
 from memory.errors import MemoryClosed, StoreUnavailable
-from memory.store.migrate import migrate
+from memory.store.migrate import check_schema, migrate
 
 T = TypeVar("T")
 _CLOSED = "the memory was closed; open it again"
@@ -135,6 +135,21 @@ class Database:
         await asyncio.to_thread(_prepare_file, path)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory-writer")
         return cls(path, _writer_engine(path, synchronous), _reader_engine(path), thread)
+
+    @classmethod
+    async def open_existing(cls, path: Path) -> Self:
+        """Open a file for `reading` alone, as it is: nothing is created or migrated, and whoever writes to it goes on.
+
+        Raises:
+            SchemaTooNew: a newer program wrote the file.
+            StoreUnavailable: there is no such file, it cannot be read, or an older program wrote it.
+        """
+        try:
+            await asyncio.to_thread(check_schema, path)
+        except (DatabaseError, sqlite3.Error, OSError) as error:
+            raise unavailable(path, error) from error
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory-writer")
+        return cls(path, create_engine("sqlite://"), _reader_engine(path), thread)
 
     async def write(self, fn: Callable[[Connection], T], *, committed: Callable[[T], None] | None = None) -> T:
         """Run `fn` in one transaction on the writer's thread and return what it returns; what it raises rolls back.
