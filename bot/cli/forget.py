@@ -178,8 +178,12 @@ async def _in_memory(settings: Settings, place: Place, work: Callable[[Memory], 
     async with open_channel_memory(settings, place.folder, channel=place.channel, clock=WallClock()) as memory:
         receipt = await work(memory)
         await memory.run_jobs()
-        if failed := await memory.jobs(state="dead", kind="purge"):
-            raise CommandFailed(f"out of reach, but {len(failed)} cleanings failed: see `ricordo jobs list --state dead`")
+        left = [job for state in ("ready", "dead") for job in await memory.jobs(state=state, kind="purge")]
+        if left:
+            raise CommandFailed(
+                f"nothing of it can be recalled any more, but {len(left)} cleanings of the files failed: see `ricordo jobs`, "
+                "mend the disk, and start the bot, which tries again"
+            )
         return receipt
 
 
