@@ -1,6 +1,7 @@
 """Probes as cases: what is read, and what is refused by file, line and field."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders_eval import NOTHING, WHERE, Line, a_log, at, online, probe, replied, said, written
@@ -16,7 +17,7 @@ def read(path: Path, *lines: Line) -> AnnotatedLog:
 
 
 def test_a_probe_is_read_with_everything_that_scores_it(tmp_path: Path) -> None:
-    keys = {
+    keys: dict[str, Any] = {
         "gold": ["m1"],
         "answers_all": ["a", "b"],
         "answer_inferred": True,
@@ -28,7 +29,7 @@ def test_a_probe_is_read_with_everything_that_scores_it(tmp_path: Path) -> None:
     }
     [case] = read(tmp_path, *a_log(probe("p1", "dove abito?", category="temporal", **keys))).cases
     assert (case.id, case.category, case.batch[0].text) == ("p1", "temporal", "dove abito?")
-    assert (case.gold, case.forbidden) == ({"m1"}, {"m2"})
+    assert (case.gold, case.forbidden) == (frozenset({"m1"}), frozenset({"m2"}))
     assert (case.answers, case.answers_all, case.forbidden_text) == ((), ("a", "b"), ("Padova",))
     assert (case.answer_inferred, case.abstain, case.settle) == (True, True, False)
     assert case.as_of is not None
