@@ -80,8 +80,15 @@ def objects(path: Path) -> list[dict[str, Any]]:
 
 def an_item(provenance: tuple[str, ...] = ("m1",), text: str = "abito a Vicenza", section: Section = "recall") -> Item:
     return Item(
-        section=section, source="viewer:1:recall", subject="1", author="1", text=text, provenance=provenance, tokens=6, score=0.5
-    )  # fmt: skip
+        section=section,
+        source="viewer:1:recall",
+        subject="1",
+        author="1",
+        text=text,
+        provenance=provenance,
+        tokens=6,
+        score=0.5,
+    )
 
 
 def scored(*items: Item, category: str = "recall", tokens: int = 12, total_ms: float = 10.0, **case: Any) -> Scored:  # noqa: ANN401 fields of a case
