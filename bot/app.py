@@ -14,7 +14,7 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.commands import CommandSettings
+from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
 from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
@@ -49,6 +49,7 @@ from memory import (
     Limits,
     Memory,
     MemorySettings,
+    ModelUnavailable,
     OpenAIEmbedder,
     Recipe,
     StoreUnavailable,
@@ -147,9 +148,24 @@ def embedder_of(settings: Settings, directory: Path) -> Embedder:
         base_url=chosen.base_url,
         model=chosen.model,
         api_key=chosen.api_key.get_secret_value(),
+        dimension=chosen.dimension or None,
         timeout_seconds=chosen.timeout_seconds,
     )
     return CachedEmbedder(endpoint, cache, symmetric=True)
+
+
+async def warm_up(embedder: Embedder, *, dimension_known: bool) -> None:
+    """Have the model ready before the first question; where its dimension is known, a model that is away may come later.
+
+    Raises:
+        ModelUnavailable: it is away, and without it not even the dimension of the index is known.
+    """
+    try:
+        await embedder.embed_query("ciao")
+    except ModelUnavailable as error:
+        if not dimension_known:
+            raise
+        log.warning("embedder_not_ready", degraded="no dense search until it answers", reason=str(error))
 
 
 @asynccontextmanager
@@ -164,6 +180,7 @@ async def open_channel_memory(
     make_folder(directory)
     embedder = embedder_of(settings, directory)
     try:
+        await warm_up(embedder, dimension_known=settings.embedding.kind != "openai" or settings.embedding.dimension > 0)
         chosen = memory_settings(settings, directory)
         async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
             remember_channel(directory, channel)
@@ -318,7 +335,11 @@ def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
             max_lines=batching.size,
         ),
         commands=CommandSettings(
-            prefix=commands.prefix, names=dict.fromkeys(commands.memory, "memory"), language=commands.language
+            prefix=commands.prefix,
+            names=meanings({verb: getattr(commands, verb) for verb in DEFAULT_WORDS}),
+            language=commands.language,
+            confirm_seconds=commands.confirm_seconds,
+            pause_seconds=commands.pause_seconds,
         ),
         replies=hooks.replies,
         ignored=frozenset(settings.manners.ignored_bots),

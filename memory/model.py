@@ -46,7 +46,7 @@ class Batch:
     stream_id: str
     lines: tuple[Line, ...]
     closed_at: datetime  # when the batch was closed: the moment of the turn
-    flush_reason: str = "size"  # addressed | quiet | size | waited | end | probe
+    flush_reason: str = "size"  # addressed | quiet | size | waited | command | end | probe
 
     @property
     def id(self) -> str:
