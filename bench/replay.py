@@ -5,29 +5,33 @@ import resource
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
 from bench.figures import Figure, percentiles
 from config.settings import Settings
-from memory import Batch, Message, Recall
+from memory import Batch, Memory, Message, Recall
+from replays.player import Settling
 from replays.runner import Replay, ReplayOptions, ReplaySummary
 
 _QUESTIONS = ("@Ricordo cosa ricordi di me?", "@Ricordo what do you remember about me?", "@Ricordo what game did I say I like?")
 _TOLD_SECONDS = 10.0
+Recalls = Sequence[tuple[float, Recall]]
 
 
-class AskedReplay(Replay):
-    """A replay that asks, every `every` turns, what the memory has for the newest viewer; the chat itself hardly asks."""
+class Asking(Settling):
+    """Asks, every `every` turns, what the memory has for whoever wrote last; the chat itself hardly asks."""
 
-    def __init__(self, options: ReplayOptions, settings: Settings, *, every: int) -> None:
+    def __init__(self, memory: Memory, turns: int, *, every: int) -> None:
         """Ask nothing where `every` is 0."""
-        super().__init__(options, settings)
-        self._every, self._numbers, self._told = every, count(1), time.monotonic()
+        super().__init__(memory, turns)
+        self._asked, self._every, self._numbers, self._told = memory, every, count(1), time.monotonic()
         self.recalls: list[tuple[float, Recall]] = []
 
-    async def _settle(self, batch: Batch) -> None:
-        await super()._settle(batch)
+    async def before(self, batch: Batch) -> None:
+        """Settle as every replay does, then ask."""
+        await super().before(batch)
         number = next(self._numbers)
         if time.monotonic() - self._told > _TOLD_SECONDS:
             self._told = time.monotonic()
@@ -36,12 +40,10 @@ class AskedReplay(Replay):
             await self._ask(batch, batch.messages[-1], number)
 
     async def _ask(self, batch: Batch, last: Message, number: int) -> None:
-        if self._memory is None:
-            return
         question = Message(id=f"bench-{number}", at=batch.closed_at, user=last.user, text=_QUESTIONS[number % len(_QUESTIONS)])
         asked = Batch(stream_id=batch.stream_id, lines=(question,), closed_at=batch.closed_at, flush_reason="addressed")
         began = time.perf_counter()
-        recall = await self._memory.recall(asked)
+        recall = await self._asked.recall(asked)
         spent = time.perf_counter() - began
         if recall.plan.requests:
             self.recalls.append((spent, recall))
@@ -50,10 +52,16 @@ class AskedReplay(Replay):
 def measure(log: Path, out: Path, *, every: int) -> list[Figure]:
     """Replay `log` into `out`, which is made anew, and return the figures."""
     shutil.rmtree(out, ignore_errors=True)
-    replay = AskedReplay(ReplayOptions(log=log, out=out), Settings(), every=every)
+    made: list[Asking] = []
+
+    def settling(memory: Memory, turns: int) -> Settling:
+        made.append(Asking(memory, turns, every=every))
+        return made[-1]
+
+    replay = Replay(ReplayOptions(log=log, out=out), Settings(), settling=settling)
     cpu = _cpu()
     summary = asyncio.run(replay.run())
-    return [*_speed(summary, _cpu() - cpu), *_stage(replay), *_steps(replay)]
+    return [*_speed(summary, _cpu() - cpu), *_stage(made[0].recalls), *_steps(made[0].recalls)]
 
 
 def _speed(summary: ReplaySummary, cpu: float) -> list[Figure]:
@@ -72,9 +80,9 @@ def _speed(summary: ReplaySummary, cpu: float) -> list[Figure]:
     ]
 
 
-def _stage(replay: AskedReplay) -> list[Figure]:
-    asked = [spent for spent, _ in replay.recalls]
-    degraded = sum(recall.degraded for _, recall in replay.recalls)
+def _stage(recalls: Recalls) -> list[Figure]:
+    asked = [spent for spent, _ in recalls]
+    degraded = sum(recall.degraded for _, recall in recalls)
     return [
         Figure(bench="replay", name="recalls asked", value=len(asked), unit=""),
         *percentiles("replay", "memory stage", asked, p50="<= 20", p95="<= 60"),
@@ -82,8 +90,8 @@ def _stage(replay: AskedReplay) -> list[Figure]:
     ]
 
 
-def _steps(replay: AskedReplay) -> list[Figure]:
-    planning = [step.seconds for _, recall in replay.recalls for step in recall.steps if step.step == "plan"]
+def _steps(recalls: Recalls) -> list[Figure]:
+    planning = [step.seconds for _, recall in recalls for step in recall.steps if step.step == "plan"]
     return percentiles("replay", "planning", planning)
 
 

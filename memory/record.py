@@ -4,6 +4,7 @@ Doing a verb again changes nothing: ids are given or derived, and jobs have keys
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID, uuid5
@@ -11,11 +12,11 @@ from uuid import UUID, uuid5
 from sqlalchemy import Connection, Row, select, update
 
 from lore.entry import LoreEntry
-from memory.clock import Clock, VirtualClock
+from memory.clock import Clock
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion, StateCall
 from memory.model import Batch, Stream, Turn
-from memory.store import episodes, lore, state, streams, tombstones, viewers
+from memory.store import episodes, lore, optouts, state, streams, tombstones, viewers
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import LINE, put
@@ -24,7 +25,6 @@ from memory.store.scrub import clean
 from memory.store.stamps import milliseconds
 from memory.store.viewers import ViewerBook
 
-_EVER = 2**62
 _JOBS = UUID("0b7d1e52-88c4-4a0f-8f0a-5b6c8c1f9f77")
 
 
@@ -88,7 +88,9 @@ class Recorder:
         """Store the batch's lines and viewers and open its turn; return what was stored."""
 
         def write(connection: Connection) -> tuple[episodes.Stored, viewers.Seen]:
-            return _observe(connection, batch, self._stream(connection, batch.stream_id))
+            stream, kept = self._stream(connection, batch.stream_id), _without_opted_out(connection, batch)
+            nothing = episodes.Stored(stream_id=stream.id, new=0, shown=())
+            return _observe(connection, kept, stream) if kept else (nothing, viewers.Seen())
 
         return (await self._database.write(write, committed=lambda done: self._book.note(done[1])))[0]
 
@@ -107,9 +109,11 @@ class Recorder:
         return grown
 
     def _record(self, connection: Connection, turn: Turn) -> tuple[bool, viewers.Seen]:
-        turn_id = turn.batch.id
         stream = self._stream(connection, turn.batch.stream_id)
-        seen, grown = viewers.Seen(), False
+        seen, grown, kept = viewers.Seen(), False, _without_opted_out(connection, turn.batch)
+        if kept is None:
+            return False, seen
+        turn, turn_id = replace(turn, batch=kept), kept.id
         row = episodes.close_turn(connection, turn, turn_id, stream)
         if row is None:
             if episodes.turn_row(connection, turn_id) is not None:
@@ -149,8 +153,7 @@ class Recorder:
         """Return whether the turn was recorded. Every id is read at the first call: a resumed replay asks about each turn."""
         if self._closed_turns is None:
             async with self._database.reading() as session:
-                found = await session.run_sync(lambda reading: episodes.recorded_turns(reading.connection()))
-            self._closed_turns = found if self._closed_turns is None else self._closed_turns | found
+                self._closed_turns = await session.run_sync(lambda reading: episodes.recorded_turns(reading.connection()))
         return turn_id in self._closed_turns
 
     async def unrecorded(self) -> list[Batch]:
@@ -161,20 +164,17 @@ class Recorder:
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, known or still to come; return how many lines disappeared from the history.
 
-        A time-out, and a clearing of the chat, take everything that their stream holds. In a replay that a crash cut off the
-        memory may hold what was said since, so there they reach to the moment of the log.
-
         Raises:
             InvalidRow: the deletion lacks the id that its scope needs.
         """
         return await self._database.write(lambda connection: self._delete(connection, stream_id, deletion))
 
     def _delete(self, connection: Connection, stream_id: str, deletion: Deletion) -> int:
-        at, until = milliseconds(deletion.at), self._reach(deletion)
+        at = milliseconds(deletion.at)
         home = streams.home(connection, stream_id)
         if deletion.scope == "chat":
             tombstones.bury(connection, "stream_chat", [home], at)
-            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None), LINE.c.at <= until)
+            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None), LINE.c.at <= at)
             return connection.execute(update(LINE).where(*visible).values(hidden=True)).rowcount
         target = deletion.message_id if deletion.scope == "message" else deletion.user_id
         if not target:
@@ -182,16 +182,12 @@ class Recorder:
         ids = [clean(target)]
         if deletion.scope == "user":
             tombstones.bury(connection, "stream_user", [tombstones.stream_user(home, ids[0])], at)
-            written = (LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None), LINE.c.at <= until)
+            # What was written after it is a new matter, also where a log is played again.
+            written = (LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None), LINE.c.at <= at)
             ids = list(connection.scalars(select(LINE.c.id).where(*written).order_by(LINE.c.seq)))
         erasure = erase_lines(connection, ids, at)
         self._after_erasure(connection, ids, erasure)
         return erasure.lines
-
-    def _reach(self, deletion: Deletion) -> int:
-        """Return up to when lines are taken. A wall clock sets no bound: the platform's may be ahead of it."""
-        virtual = isinstance(self._clock, VirtualClock)
-        return milliseconds(max(deletion.at, self._clock.now())) if virtual else _EVER
 
     def _after_erasure(self, connection: Connection, ids: Sequence[str], erasure: Erasure) -> None:
         name = str(uuid5(_JOBS, "\x1f".join(sorted(ids))))
@@ -233,6 +229,14 @@ class Recorder:
 
     def _job(self, connection: Connection, kind: str, key: str, payload: Mapping[str, Any], *, again: bool = False) -> None:
         self._enqueue(connection, kind=kind, key=key, payload=payload, now=self._clock.now(), again=again)
+
+
+def _without_opted_out(connection: Connection, batch: Batch) -> Batch | None:
+    """Return the batch as it may be stored, None where nothing of it may."""
+    lines = optouts.stored(connection, batch.lines)
+    if len(lines) == len(batch.lines):
+        return batch
+    return replace(batch, lines=lines) if lines else None
 
 
 def _observe(connection: Connection, batch: Batch, stream: Stream) -> tuple[episodes.Stored, viewers.Seen]:
