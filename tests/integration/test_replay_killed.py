@@ -18,13 +18,14 @@ from memory.store.chroma import ChromaIndex
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = (sys.executable, "-c", "from replays.cli import main; main()")
-KILLS = int(os.environ.get("RICORDO_KILLS", "4"))
+KILLS = int(os.environ.get("RICORDO_KILLS", "3"))
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def started(log: Path, out: Path) -> "subprocess.Popen[bytes]":
     arguments = [*PROGRAM, "replay", str(log), "--out", str(out)]
-    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("RICORDO_")}  # no settings of ours
+    return subprocess.Popen(arguments, cwd=ROOT, env=plain, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def turns_in(out: Path) -> int:
