@@ -88,6 +88,7 @@ from memory.ports import Vectors as Vectors
 from memory.receipts import AuditEntry as AuditEntry
 from memory.receipts import CorrectRequest as CorrectRequest
 from memory.receipts import ForgetRequest as ForgetRequest
+from memory.receipts import ForgetScope as ForgetScope
 from memory.receipts import Holding as Holding
 from memory.receipts import Receipt as Receipt
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
