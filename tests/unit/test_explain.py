@@ -67,8 +67,7 @@ def answer(*items: dict[str, Any], plan: tuple[str, ...] = ("history", "viewer:1
         "left_out": [],
         "failed": [],
         "steps": [],
-        "verdict": dict.fromkeys(METRICS)
-        | {"evidence_recall": [float(any(one["provenance"] == ["m1"] for one in items)), 1]},
+        "verdict": dict.fromkeys(METRICS) | {"evidence_recall": [float(any(one["provenance"] == ["m1"] for one in items)), 1]},
     }
     for part in (case, result, trace):
         part |= {key: value for key, value in changed.items() if key in part}
