@@ -70,6 +70,7 @@ class Hooks:
     """What a caller of the loop wants to do, or hear of."""
 
     voice: Voice | None = None  # None: lines are said to nobody
+    model: LanguageModel | None = None  # None: replies come from the memory block alone
     before: Callable[[Batch], Awaitable[None]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
@@ -215,12 +216,15 @@ async def sync_canon(memory: Memory, folder: Path | None) -> int:
     return await memory.sync_lore(load_canon(folder or Path(str(files("lore").joinpath("canon")))))
 
 
-def make_responder(settings: Settings, addressing: Addressing) -> Responder:
-    """Return who writes the replies: the configured model, or the memory block alone, said in the log."""
+@asynccontextmanager
+async def language_model(settings: Settings) -> AsyncIterator[LanguageModel | None]:
+    """Open the configured language model and close it on leaving; None, said in the log, where none is configured."""
     if not (settings.llm.base_url and settings.llm.model):
         log.info("llm_not_configured", replies="from the memory block alone")
-        return MemoryResponder(addressing)
-    return llm_responder(settings, llm_of(settings), addressing)
+        yield None
+        return
+    async with llm_of(settings) as model:
+        yield model
 
 
 def llm_of(settings: Settings) -> LanguageModel:
@@ -251,7 +255,9 @@ def make_loop(
 ) -> ChatLoop:
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
-    responder = make_responder(settings, addressing) if hooks.replies == "bot" else None
+    responder: Responder | None = None
+    if hooks.replies == "bot":
+        responder = llm_responder(settings, hooks.model, addressing) if hooks.model else MemoryResponder(addressing)
     virtual = isinstance(clock, VirtualClock)
     parts = TurnParts(
         memory=memory,
@@ -287,10 +293,13 @@ async def run_bot(settings: Settings) -> None:
     async with TwitchConnection(twitch_settings(settings), clock) as twitch:
         account = await twitch.log_in()
         directory = data_dir / f"channel-{account.channel.id}"
-        async with open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory:
+        async with (
+            open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
+            language_model(settings) as model,
+        ):
             await sync_canon(memory, settings.persona.canon)
             await memory.start_worker()
-            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice())
+            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice(), model=model)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
             with stopping_on_signals(stop):
                 await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)

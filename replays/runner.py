@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import structlog
 
-from bot.app import Hooks, make_loop, open_channel_memory, sync_canon
+from bot.app import Hooks, language_model, make_loop, open_channel_memory, sync_canon
 from bot.loop import ChatLoop
 from bot.speak import Voice
 from bot.turn import TurnOutcome
@@ -129,12 +129,16 @@ class Replay:
         options = self._options
         options.out.mkdir(parents=True, exist_ok=True)
         report = LogReport(path=options.log)
-        async with open_home(self._settings, options.log, options.out / "memory", start=options.start) as home:
+        async with (
+            open_home(self._settings, options.log, options.out / "memory", start=options.start) as home,
+            language_model(self._settings) as model,
+        ):
             with TurnFile(options.out / "turns.jsonl") as turns:
                 resumed = await turns.resume(home.memory.recorded)
                 settling = self._settling(home.memory, resumed)
                 hooks = Hooks(
                     voice=options.voice,
+                    model=model,
                     before=settling.before,
                     drafted=turns.write,
                     on_turn=partial(self._over, settling),
