@@ -49,6 +49,7 @@ from memory import (
     Limits,
     Memory,
     MemorySettings,
+    ModelUnavailable,
     OpenAIEmbedder,
     Recipe,
     StoreUnavailable,
@@ -147,9 +148,24 @@ def embedder_of(settings: Settings, directory: Path) -> Embedder:
         base_url=chosen.base_url,
         model=chosen.model,
         api_key=chosen.api_key.get_secret_value(),
+        dimension=chosen.dimension or None,
         timeout_seconds=chosen.timeout_seconds,
     )
     return CachedEmbedder(endpoint, cache, symmetric=True)
+
+
+async def warm_up(embedder: Embedder, *, dimension_known: bool) -> None:
+    """Have the model ready before the first question; where its dimension is known, a model that is away may come later.
+
+    Raises:
+        ModelUnavailable: it is away, and without it not even the dimension of the index is known.
+    """
+    try:
+        await embedder.embed_query("ciao")
+    except ModelUnavailable as error:
+        if not dimension_known:
+            raise
+        log.warning("embedder_not_ready", degraded="no dense search until it answers", reason=str(error))
 
 
 @asynccontextmanager
@@ -164,6 +180,7 @@ async def open_channel_memory(
     make_folder(directory)
     embedder = embedder_of(settings, directory)
     try:
+        await warm_up(embedder, dimension_known=settings.embedding.kind != "openai" or settings.embedding.dimension > 0)
         chosen = memory_settings(settings, directory)
         async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
             remember_channel(directory, channel)

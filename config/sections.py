@@ -202,6 +202,7 @@ class Embedding(Section):
     )
     base_url: str = Field(default="", description="Endpoint of kind openai.")
     model: str = Field(default="", description="Model name of kind openai.")
+    dimension: Count = Field(default=0, description="Vector length of kind openai; 0: the endpoint is asked at the start.")
     timeout_seconds: Seconds = Field(default=10.0, description="Deadline of one call of kinds e5 and openai.")
     api_key: SecretStr = Field(
         default=SecretStr(""),

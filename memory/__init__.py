@@ -8,6 +8,8 @@ from memory.embed.cached import CachedEmbedder as CachedEmbedder
 from memory.embed.e5 import E5Embedder as E5Embedder
 from memory.embed.openai import OpenAIEmbedder as OpenAIEmbedder
 from memory.embed.use import UseEmbedder as UseEmbedder
+from memory.embedding import EmbedderKind as EmbedderKind
+from memory.embedding import make_embedder as make_embedder
 from memory.errors import BotMemoryError as BotMemoryError
 from memory.errors import CollectionLost as CollectionLost
 from memory.errors import DirectoryInUse as DirectoryInUse

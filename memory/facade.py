@@ -106,6 +106,8 @@ class Memory:
 
     def _erased(self, parts: Parts, erasing: asyncio.Task[int]) -> None:
         self._erasing.discard(erasing)
+        if not erasing.cancelled():
+            erasing.exception()  # read, so that asyncio does not report it where the caller is gone
         parts.history.removed()
         parts.caches.erased()
         parts.upkeep.poke()

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from memory.background import Background
@@ -16,7 +16,7 @@ from memory.events import Channel
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
-from memory.ports import Embedder, VectorIndex
+from memory.ports import Embedder
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
@@ -73,11 +73,23 @@ class _NamedBook(ViewerBook):
             self.names.add(viewer)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ground:
+    """What everything else stands on."""
+
+    settings: MemorySettings
+    clock: Clock
+    embedder: Embedder
+    database: Database
+    index: ChromaIndex
+    abandoned: Abandoned
+    caches: RecallCaches
+
+
 async def open_parts(
     settings: MemorySettings, *, channel: Channel, embedder: Embedder, clock: Clock, any_model: bool = False
 ) -> Parts:
     """Open or create everything below `settings.data_dir`; `facade.open_memory` says what can go wrong."""
-    rules = load_rules(settings.languages)
     async with AsyncExitStack() as opening:
         opening.callback(InstanceLock.take(settings.data_dir).release)
         database = await Database.open(settings.data_dir / "memory.db", synchronous=settings.synchronous)
@@ -86,62 +98,77 @@ async def open_parts(
         index = await ChromaIndex.open(settings.data_dir)
         opening.push_async_callback(index.close)
         abandoned = Abandoned()
-        opening.push_async_callback(abandoned.close)
-        caches = RecallCaches(settings.caches, clock)
-        upkeep = Upkeep(
-            Background(database, vectors=index, embedder=embedder, clock=clock, limits=settings.jobs, random=_seeded()),
-            database,
+        ground = _Ground(
             settings=settings,
             clock=clock,
-            caches=caches,
             embedder=embedder,
+            database=database,
+            index=index,
             abandoned=abandoned,
+            caches=RecallCaches(settings.caches, clock, abandoned),
         )
+        opening.push_async_callback(abandoned.close)
+        upkeep = _upkeep(ground)
         opening.push_async_callback(upkeep.stop)
         await upkeep.prepare(any_model=any_model)
-        book = _NamedBook(NameIndex())
-        reader = Reader(database, book)
-        surroundings = Surroundings(reader, book.names)
-        await surroundings.load()
-        history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
-        recaller = Recaller(
-            surroundings=surroundings,
-            history=history,
-            sources=_sources(reader, index, embedder, caches, on_lost=upkeep.lost),
-            caches=caches,
-            rules=rules,
-            language=settings.block_language,
-            clock=clock,
-            abandoned=abandoned,
-        )
-        recorder = Recorder(database, enqueue=outbox.enqueue, clock=clock, book=book, ignored=settings.ignored_bots)
-        return Parts(
-            recorder=recorder,
-            recaller=recaller,
-            reader=reader,
-            history=history,
-            surroundings=surroundings,
-            caches=caches,
-            upkeep=upkeep,
-            held=opening.pop_all(),
-        )
+        parts = _parts(ground, upkeep, held=opening)
+        await parts.surroundings.load()
+        return replace(parts, held=opening.pop_all())
 
 
-def _sources(
-    reader: Reader, index: VectorIndex, embedder: Embedder, caches: RecallCaches, *, on_lost: Callable[[tuple[str, ...]], None]
-) -> dict[SourceKind, Source]:
-    dense = Dense(index, embedder, caches.vectors, on_lost=on_lost)
-    search = ScopedSearch((dense, Lexical(reader)), reader, caches.hits)
-    viewer = ViewerSource(reader, search, caches.profiles)
+def _upkeep(ground: _Ground) -> Upkeep:
+    settings, clock, embedder = ground.settings, ground.clock, ground.embedder
+    delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
+    background = Background(
+        ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
+    )
+    return Upkeep(
+        background,
+        ground.database,
+        settings=settings,
+        clock=clock,
+        caches=ground.caches,
+        embedder=embedder,
+        abandoned=ground.abandoned,
+    )
+
+
+def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
+    settings, clock, caches = ground.settings, ground.clock, ground.caches
+    book = _NamedBook(NameIndex())
+    reader = Reader(ground.database, book)
+    surroundings = Surroundings(reader, book.names)
+    history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
+    recaller = Recaller(
+        surroundings=surroundings,
+        history=history,
+        sources=_sources(ground, reader, on_lost=upkeep.lost),
+        caches=caches,
+        rules=load_rules(settings.languages),
+        language=settings.block_language,
+        clock=clock,
+        abandoned=ground.abandoned,
+    )
+    return Parts(
+        recorder=Recorder(ground.database, enqueue=outbox.enqueue, clock=clock, book=book, ignored=settings.ignored_bots),
+        recaller=recaller,
+        reader=reader,
+        history=history,
+        surroundings=surroundings,
+        caches=caches,
+        upkeep=upkeep,
+        held=held,
+    )
+
+
+def _sources(ground: _Ground, reader: Reader, *, on_lost: Callable[[tuple[str, ...]], None]) -> dict[SourceKind, Source]:
+    dense = Dense(ground.index, ground.embedder, ground.caches.vectors, on_lost=on_lost)
+    search = ScopedSearch((dense, Lexical(reader)), reader, ground.caches.hits)
+    viewer = ViewerSource(reader, search, ground.caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
         SourceKind.EPISODE: StreamSource(search),
-        SourceKind.LORE: LoreSource(reader, search, caches.lore),
+        SourceKind.LORE: LoreSource(reader, search, ground.caches.lore),
         SourceKind.STATE: StateSource(reader),
     }
-
-
-def _seeded() -> Random:
-    """Return where the delays between retries come from: the same in every run."""
-    return Random(_SEED)  # noqa: S311 - spreads retries, guards nothing

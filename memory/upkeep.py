@@ -8,6 +8,7 @@ import structlog
 from memory.background import Background
 from memory.caches import RecallCaches
 from memory.clock import Clock
+from memory.errors import BotMemoryError
 from memory.index import GROUP
 from memory.jobs import Jobs
 from memory.model import Health, JobRow
@@ -135,9 +136,12 @@ class Upkeep:
         return tuple(found)
 
     async def _mend(self) -> None:
-        while self._lost:
-            collection = next(iter(self._lost))
-            documents = await self._background.indexer.rebuild(collection)
+        for collection in list(self._lost):
+            try:
+                documents = await self._background.indexer.rebuild(collection)
+            except BotMemoryError as error:
+                log.warning("collection_not_rebuilt", collection=collection, error=str(error))
+                return
             self._lost.pop(collection, None)
             self._caches.changed(collection)
             log.warning("collection_rebuilt", collection=collection, documents=documents)

@@ -23,7 +23,8 @@ def folded(text: str) -> str:
     """Return `text` in compatibility form, without case and combining marks (`perché` and `PERCHE` are the same)."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    plain = unicodedata.normalize("NFKD", text).casefold()  # a mathematical A has a case only once it is plain
+    decomposed = unicodedata.normalize("NFKD", plain)
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
