@@ -8,7 +8,7 @@ import typer
 
 from bot.cli import config
 from bot.cli.shell import clear_errors
-from replays.cli_benchmarks import locomo_command, longmemeval_command, precision_command
+from replays.cli_benchmarks import locomo_command, longmemeval_command, precision_command, results_command
 from replays.cli_import import import_command
 from replays.cli_replay import replay_command, run_command
 
@@ -26,6 +26,7 @@ app.command("import")(import_command)
 app.command("eval-locomo")(locomo_command)
 app.command("eval-longmemeval")(longmemeval_command)
 app.command("eval-precision")(precision_command)
+app.command("results")(results_command)
 
 
 @app.callback()

@@ -29,6 +29,7 @@ from replays.benchmarks.longmemeval_file import list_instances
 from replays.benchmarks.precision import PrecisionRun, run_precision, summarised, systems
 from replays.benchmarks.precision_file import CASES, SEED, SESSIONS, read_precision
 from replays.benchmarks.tally import ALL, tallied
+from replays.results_page import page, read_summary
 from replays.stats import percentile
 
 NO_LLM = "no answers were written or judged: only retrieval is measured here"
@@ -65,7 +66,13 @@ def locomo_command(
     with _clear():
         repairs = Repairs()
         conversations = read_locomo(path, repairs)
-        bench = _bench("locomo", config, output, (path, path.parent / AUDIT), sum(len(c.questions) for c in conversations))
+        bench = _bench(
+            "locomo",
+            load_settings(config),
+            output,
+            files=(path, path.parent / AUDIT),
+            total=sum(len(c.questions) for c in conversations),
+        )
 
         async def work(done: Callable[[str], None]) -> None:
             recipe = recipe_of(bench.settings)
@@ -94,7 +101,7 @@ def longmemeval_command(
     with _clear():
         listed = list_instances(path)
         files = [entry.file for entry in listed] if path.is_dir() else [path]
-        bench = _bench("longmemeval", config, output, dict.fromkeys(files), len(listed))
+        bench = _bench("longmemeval", load_settings(config), output, files=dict.fromkeys(files), total=len(listed))
 
         async def work(done: Callable[[str], None]) -> None:
             recipe = recipe_of(bench.settings)
@@ -123,7 +130,7 @@ def precision_command(
         files = [path / name for name in (SEED, CASES, SESSIONS)]
         asked = len(read.cases) + sum(len(session) for session in read.sessions)
         rows = len(systems(Recipe())) * asked
-        bench = _bench("precision", config, output, files, rows)
+        bench = _bench("precision", load_settings(config), output, files=files, total=rows)
 
         async def work(done: Callable[[str], None]) -> None:
             recipe = recipe_of(bench.settings)
@@ -135,8 +142,22 @@ def precision_command(
     _show(summary, as_json=as_json, columns=columns)
 
 
-def _bench(name: str, config: Path | None, output: Path | None, files: Iterable[Path], total: int) -> Bench:
-    settings = load_settings(config)
+def results_command(
+    summaries: Annotated[list[Path], typer.Argument(help="Folders of evaluations, in the page's order.", show_default=False)],
+    *,
+    output: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("docs/results.md"),
+) -> None:
+    """Write the page of results from the summaries of evaluations.
+
+    Example: ricordo results out/locomo out/longmemeval out/precision
+    """
+    with _clear():
+        text = page([read_summary(path) for path in summaries])
+    output.write_text(text, encoding="utf-8")
+    out.print(f"{output} written from {len(summaries)} summaries")
+
+
+def _bench(name: str, settings: Settings, output: Path | None, *, files: Iterable[Path], total: int) -> Bench:
     set_up_logs(settings.log, default="warning")
     chosen = settings.model_dump(mode="json", include=set(_SECTIONS), exclude={"embedding": {"api_key"}})
     run = {
@@ -213,5 +234,5 @@ def shown(figure: Mapping[str, Any] | float | None) -> str:
     """Return a figure as a table shows it; a dash where there is none."""
     value = figure.get("value") if isinstance(figure, Mapping) else figure
     if value is None:
-        return "–"
+        return "-"
     return str(value) if isinstance(value, int) else f"{value:.3f}"

@@ -27,7 +27,7 @@ class Journal:
             raise BenchmarkError(f"{folder} cannot be written: {error.strerror}. Choose another --out") from None
 
     def _resume(self, run: Mapping[str, Any]) -> None:
-        whole = [line for line in self.path.read_bytes().splitlines(keepends=True)] if self.path.exists() else []
+        whole = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
         whole = [line for line in whole if line.endswith(b"\n")]  # a line that a kill cut off is answered again
         if not whole:
             self.path.write_bytes(_line(run))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class Fields:
         """
         self.file, self._where = file, where
         if not isinstance(value, dict):
-            raise self.wrong("", "an object", value)
+            self.refuse("", "an object", value)
         self.all: Mapping[str, Any] = value
 
     def need(self, name: str, kind: type[T]) -> T:
@@ -40,7 +40,7 @@ class Fields:
             )
         value = self.all[name]
         if not isinstance(value, kind):
-            raise self.wrong(name, kind.__name__, value)
+            self.refuse(name, kind.__name__, value)
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Fields:
         """
         value = self.all.get(name) or ()
         if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(name, "a list of strings", value)
+            self.refuse(name, "a list of strings", value)
         return tuple(value)
 
     def optional(self, name: str) -> str:
@@ -69,7 +69,7 @@ class Fields:
         try:
             return datetime.strptime(text, form).replace(tzinfo=UTC)
         except ValueError:
-            raise self.wrong(name, f"a time like {form!r}", text) from None
+            self.refuse(name, f"a time like {form!r}", text)
 
     def parts(self, name: str) -> "list[Fields]":
         """Return a list of objects.
@@ -88,10 +88,14 @@ class Fields:
         """
         return Fields(self.need(name, dict), file=self.file, where=self._place(name))
 
-    def wrong(self, name: str, wanted: str, value: object) -> BenchmarkError:
-        """Return the error about a field that holds something else than `wanted`."""
+    def refuse(self, name: str, wanted: str, value: object) -> NoReturn:
+        """Refuse a field that holds something else than `wanted`.
+
+        Raises:
+            BenchmarkError: always.
+        """
         shown = repr(value)[:60]
-        return BenchmarkError(f"{self.file}: {self._place(name) or 'the document'} must be {wanted}, not {shown}")
+        raise BenchmarkError(f"{self.file}: {self._place(name) or 'the document'} must be {wanted}, not {shown}") from None
 
     def _place(self, name: str) -> str:
         return ".".join(part for part in (self._where, name) if part)

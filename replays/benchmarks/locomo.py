@@ -55,7 +55,7 @@ async def _converse(conversation: Conversation, questions: Sequence[Asked], run:
             stream = await begin_questions(memory, clock, clock.now() + after(conversation))
             for asked in questions:
                 question = Question(id=asked.id, text=asked.text, at=clock.now(), stream_id=stream, by=ASKER)
-                row = await _answered(memory, question, asked, conversation, run)
+                row = await _answered(memory, question, asked, conversation, recipe=run.recipe)
                 row["systems"] |= archived[asked.id]["systems"]
                 row["rankings"] |= archived[asked.id]["rankings"]
                 run.journal.add(row)
@@ -84,11 +84,11 @@ async def _archived(
 
 
 async def _answered(
-    memory: Memory, question: Question, asked: Asked, conversation: Conversation, run: LocomoRun
+    memory: Memory, question: Question, asked: Asked, conversation: Conversation, *, recipe: Recipe
 ) -> dict[str, Any]:
-    planned = await ask(memory, question, wide(run.recipe))
-    both = await ask(memory, replace(question, about=conversation.speakers), wide(run.recipe))
-    block = await ask(memory, question, unhurried(run.recipe))
+    planned = await ask(memory, question, wide(recipe))
+    both = await ask(memory, replace(question, about=conversation.speakers), wide(recipe))
+    block = await ask(memory, question, unhurried(recipe))
     systems = {MEMORY: ranked_metrics(by_score(planned), asked), BOTH: ranked_metrics(by_score(both), asked)}
     items = block.block.items
     systems[BLOCK] = block_metrics(items, asked, conversation.authors, text=block.block.text, tokens=block.block.tokens)

@@ -82,7 +82,7 @@ def _conversation(sample: Fields, audit: Mapping[tuple[str, int], Fields], repai
     sessions = tuple(_sessions(talk, by_name))
     known = {line.id for session in sessions for line in session.lines}
     questions = tuple(
-        _asked(question, f"{name}:{place}", known, audit.get((name, place)), repairs)
+        _asked(question, f"{name}:{place}", known=known, error=audit.get((name, place)), repairs=repairs)
         for place, question in enumerate(sample.parts("qa"))
     )
     return Conversation(id=name, speakers=(by_name[people[0]], by_name[people[1]]), sessions=sessions, questions=questions)
@@ -102,16 +102,16 @@ def _sessions(talk: Fields, by_name: Mapping[str, Viewer]) -> Sequence[Session]:
 def _utterance(turn: Fields, by_name: Mapping[str, Viewer]) -> Utterance:
     who = turn.need("speaker", str)
     if who not in by_name:
-        raise turn.wrong("speaker", f"one of {', '.join(by_name)}", who)
+        turn.refuse("speaker", f"one of {', '.join(by_name)}", who)
     caption = turn.optional("blip_caption")
     text = turn.need("text", str) + (f" [picture: {caption}]" if caption else "")
     return Utterance(id=turn.need("dia_id", str), speaker=by_name[who], text=text)
 
 
-def _asked(question: Fields, name: str, known: set[str], error: Fields | None, repairs: Repairs) -> Asked:
+def _asked(question: Fields, name: str, *, known: set[str], error: Fields | None, repairs: Repairs) -> Asked:
     number = question.need("category", int)
     if number not in CATEGORIES:
-        raise question.wrong("category", "1 to 5", number)
+        question.refuse("category", "1 to 5", number)
     answer, evidence = question.optional("answer"), question.texts("evidence")
     if error is not None:
         repairs.note(f"corrected key: {error.optional('error_type')}")

@@ -1,4 +1,4 @@
-"""LongMemEval through the memory: the user is a viewer, the assistant is another bot, each session a stream, and the user asks."""
+"""LongMemEval through the memory: the user is a viewer, the assistant another bot, each session a stream; the user asks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

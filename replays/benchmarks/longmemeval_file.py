@@ -96,11 +96,11 @@ def read_instance(listed: Listed) -> Instance:
     dates = [_moment(entry, place, date) for place, date in enumerate(entry.texts("haystack_dates"))]
     talks, ids = entry.need("haystack_sessions", list), entry.texts("haystack_session_ids")
     if not len(dates) == len(talks) == len(ids):
-        raise entry.wrong("haystack_sessions", "as long as haystack_dates and haystack_session_ids", len(talks))
+        entry.refuse("haystack_sessions", "as long as haystack_dates and haystack_session_ids", len(talks))
     gold = frozenset(entry.texts("answer_session_ids"))
     kept = [(id_, date, talk) for id_, date, talk in zip(ids, dates, talks, strict=True) if date < at]
     flags: dict[str, bool] = {}
-    sessions = tuple(_session(listed.file, id_, date, talk, flags) for id_, date, talk in _distinct(kept))
+    sessions = tuple(_session(id_, date, talk, file=listed.file, flags=flags) for id_, date, talk in _distinct(kept))
     return Instance(
         id=listed.id,
         type=listed.type,
@@ -128,7 +128,7 @@ def session_of(source: str) -> str:
 def _type(entry: Fields) -> str:
     found = entry.need("question_type", str)
     if found not in TYPES:
-        raise entry.wrong("question_type", f"one of {', '.join(TYPES)}", found)
+        entry.refuse("question_type", f"one of {', '.join(TYPES)}", found)
     return found
 
 
@@ -142,13 +142,13 @@ def _distinct(kept: Sequence[tuple[str, datetime, object]]) -> Sequence[tuple[st
     return list(by_id.values())[::-1]
 
 
-def _session(file: Path, name: str, at: datetime, talk: object, flags: dict[str, bool]) -> Session:
+def _session(name: str, at: datetime, talk: object, *, file: Path, flags: dict[str, bool]) -> Session:
     turns = Fields({"haystack_sessions": talk}, file=file, where=name).parts("haystack_sessions")
     lines: list[Utterance] = []
     for place, turn in enumerate(turns):
         role, id_ = turn.need("role", str), f"{name}/{place}"
         if role not in {"user", "assistant"}:
-            raise turn.wrong("role", "user or assistant", role)
+            turn.refuse("role", "user or assistant", role)
         flags[id_] = turn.all.get("has_answer") is True
         speaker, is_bot = (USER, False) if role == "user" else (ASSISTANT, True)
         pieces = chat_lines(turn.need("content", str))

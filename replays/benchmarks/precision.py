@@ -116,7 +116,7 @@ class _Asked:
 
     async def _one(self, memory: Memory, clock: VirtualClock, stream: str, query: Query) -> dict[str, Any]:
         found: Sequence[str] = [belief.id for belief in self._beliefs] if self._system.recipe is None else ()
-        seconds, reasons = 0.0, ()
+        seconds, reasons = 0.0, tuple[str, ...]()
         if self._system.recipe is not None and query.text.strip():
             about = tuple(_viewer(query.user, scope) for scope in query.scopes)
             text = query.text if "?" in query.text else f"{query.text}?"
@@ -202,7 +202,7 @@ def _prelude_failures(query: Query, text: str) -> Iterable[str]:
 
 
 def kind_of_pass(query: Query, failures: Sequence[str]) -> str | None:
-    """Return `active` (a set was claimed and just that set came), `structural` (something that had to stay out did), `empty`."""
+    """Return `active` (just the claimed set came), `structural` (what had to stay out did), `empty`, or None: not passed."""
     if failures:
         return None
     if query.relevant.only or query.relevant.must:
