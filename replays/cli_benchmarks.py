@@ -17,10 +17,13 @@ from rich.table import Table
 from bot.app import open_channel_memory, recipe_of
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
+from bot.llm import LanguageModel
+from bot.llm_values import LlmSettings
 from config.settings import Settings, load_settings
 from memory import Clock, Memory, Recipe
 from replays.benchmarks.feeding import CHANNEL
 from replays.benchmarks.journal import Journal, digest_of
+from replays.benchmarks.judging import Judging, answer, calibrate, judged_summary, read_judge_cases
 from replays.benchmarks.loading import BenchmarkError
 from replays.benchmarks.locomo import LocomoRun, run_locomo
 from replays.benchmarks.locomo_file import ADVERSARIAL, AUDIT, Repairs, read_locomo
@@ -32,6 +35,7 @@ from replays.benchmarks.tally import ALL, tallied
 from replays.results_page import page, read_summary
 from replays.stats import percentile
 
+JUDGE_CASES = "judge_cases.jsonl"
 NO_LLM = "no answers were written or judged: only retrieval is measured here"
 _SECTIONS = ("embedding", "planner", "retrieval", "fusion", "budget", "history", "persona", "manners")
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the raw log and the summary.")]
@@ -92,9 +96,15 @@ def longmemeval_command(
     *,
     output: OutOption = None,
     config: ConfigOption = None,
+    llm: Annotated[
+        str, typer.Option(help="configured: answer and judge with the configured model; none: do not.")
+    ] = "configured",
     as_json: JsonOption = False,
 ) -> None:
     """Ask LongMemEval's questions (a folder with questions.json and instances, or one file in the official schema).
+
+    With a model configured, it answers from the bot's block and judges the answers; its agreement with judge_cases.jsonl, where
+    that stands in the folder, is told first.
 
     Example: ricordo eval-longmemeval longmemeval_s.json --out out/longmemeval
     """
@@ -110,6 +120,9 @@ def longmemeval_command(
             )
 
         summary = _run(bench, work, extra={"questions": len(listed)}, table=lambda rows: tallied(rows, without=("abstention",)))
+        if llm != "none" and bench.settings.llm.base_url and bench.settings.llm.model:
+            summary |= asyncio.run(_judged(bench, path))
+            _keep(bench, summary)
     columns = ("session recall_any@5", "session recall_all@5", "session recall_all@10", "session ndcg@10", "answer 9.6k")
     _show(summary, as_json=as_json, columns=columns)
 
@@ -129,12 +142,13 @@ def precision_command(
         read = read_precision(path)
         files = [path / name for name in (SEED, CASES, SESSIONS)]
         asked = len(read.cases) + sum(len(session) for session in read.sessions)
-        rows = len(systems(Recipe())) * asked
+        rows = len(systems(Recipe())) * asked  # a line of the log a system
         bench = _bench("precision", load_settings(config), output, files=files, total=rows)
 
         async def work(done: Callable[[str], None]) -> None:
-            recipe = recipe_of(bench.settings)
-            await run_precision(read, PrecisionRun(opener=bench.opener, recipe=recipe, journal=bench.journal, on_question=done))
+            chosen = systems(recipe_of(bench.settings))
+            run = PrecisionRun(opener=bench.opener, systems=chosen, journal=bench.journal, on_question=done)
+            await run_precision(read, run)
 
         extra = {"cases": len(read.cases), "turns": asked - len(read.cases)}
         summary = _run(bench, work, extra=extra, table=lambda rows: summarised(rows, lambda ms: percentile(ms, 0.5)))
@@ -191,9 +205,43 @@ def _run(
         "cpu_seconds": round(_cpu_seconds() - cpu, 1),
         "systems": table(rows),
     }
+    _keep(bench, summary)
+    return summary
+
+
+def _keep(bench: Bench, summary: Mapping[str, Any]) -> None:
     path = bench.journal.path.with_name("summary.json")
     path.write_text(json.dumps(summary, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    return summary
+
+
+async def _judged(bench: Bench, path: Path) -> dict[str, Any]:
+    """Return the judge's agreement, the answers' figures and the tokens; every word is in `answers/questions.jsonl`."""
+    chosen = bench.settings.llm
+    run = {"benchmark": f"{bench.name} answers", "writer": chosen.model, "block": bench.journal.run}
+    journal = Journal(bench.journal.path.parent / "answers", run)
+    cases = read_judge_cases(path / JUDGE_CASES) if (path / JUDGE_CASES).is_file() else []
+    rows = sorted(bench.journal.rows.values(), key=lambda row: str(row["id"]))
+    async with _model(bench.settings, chosen.temperature) as writer, _model(bench.settings, 0.0) as judge:
+        with _progress("judging", len(cases) + len(rows), len(journal.rows)) as done:
+            judging = Judging(writer=writer, judge=judge, journal=journal, on_question=done)
+            await calibrate(cases, judging)
+            await answer(rows, judging)
+    return {"llm": f"answers from the bot's block, and verdicts, by {chosen.model}", "answers": judged_summary(journal)}
+
+
+def _model(settings: Settings, temperature: float) -> LanguageModel:
+    return LanguageModel(
+        LlmSettings(
+            base_url=settings.llm.base_url,
+            model=settings.llm.model,
+            api_key=settings.llm.api_key.get_secret_value(),
+            timeout_seconds=settings.llm.timeout_seconds,
+            retries=settings.llm.retries,
+            max_tokens=settings.llm.max_tokens,
+            temperature=temperature,
+            concurrency=settings.llm.concurrency,
+        )
+    )
 
 
 def _cpu_seconds() -> float:
@@ -227,7 +275,19 @@ def _show(summary: Mapping[str, Any], *, as_json: bool, columns: Sequence[str]) 
         figures = categories.get(ALL, categories)
         table.add_row(system, *(shown(figures.get(column)) for column in columns))
     out.print(table)
-    out.print(f"{summary['seconds']:.0f} s, {summary['cpu_seconds']:.0f} s of processor time. {NO_LLM[0].upper()}{NO_LLM[1:]}.")
+    told = str(summary["llm"])
+    out.print(f"{summary['seconds']:.0f} s, {summary['cpu_seconds']:.0f} s of processor time. {told[:1].upper()}{told[1:]}.")
+    if "answers" in summary:
+        out.print(*answer_lines(summary["answers"]), sep="\n")
+
+
+def answer_lines(answers: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the judge's agreement with its calibration first, then the share of right answers, then the tokens."""
+    for what, title in (("judge_agreement", "judge agrees with the calibration"), ("right", "right answers")):
+        figures = ", ".join(f"{name} {figure['value']:.3f} of {figure['count']}" for name, figure in answers[what].items())
+        yield f"{title}: {figures or 'no cases'}"
+    yield f"right, mean over the types: {shown(answers['right_mean_over_types'])}"
+    yield f"tokens: {answers['prompt_tokens']:,} read, {answers['completion_tokens']:,} written"
 
 
 def shown(figure: Mapping[str, Any] | float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakes.hash_embedder import HashEmbedder
 
+from bot.app import make_folder
 from memory import Clock, Memory, MemorySettings, open_memory
 from replays.benchmarks.feeding import CHANNEL
 from replays.benchmarks.journal import Journal
@@ -15,7 +16,7 @@ from replays.benchmarks.journal import Journal
 
 @asynccontextmanager
 async def opener(folder: Path, clock: Clock) -> AsyncIterator[Memory]:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     settings = MemorySettings(data_dir=folder)
     async with await open_memory(settings, channel=CHANNEL, embedder=HashEmbedder(), clock=clock) as memory:
         yield memory
@@ -35,11 +36,11 @@ def a_turn(dia_id: str, speaker: str, text: str, **more: str) -> dict[str, Any]:
     return {"dia_id": dia_id, "speaker": speaker, "text": text, **more}
 
 
-def a_question(text: str, *evidence: str, category: int = 4, **more: Any) -> dict[str, Any]:
+def a_question(text: str, *evidence: str, category: int = 4, **more: object) -> dict[str, Any]:
     return {"question": text, "evidence": list(evidence), "category": category, **more}
 
 
-def a_sample(*questions: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def a_sample(*questions: dict[str, Any], **changes: object) -> dict[str, Any]:
     conversation = {
         "speaker_a": "Noemi",
         "speaker_b": "Tobias",
@@ -60,7 +61,7 @@ def a_sample(*questions: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {"sample_id": "conv-1", "conversation": conversation, "qa": list(questions)}
 
 
-def an_instance(question_id: str = "q1", **changes: Any) -> dict[str, Any]:
+def an_instance(question_id: str = "q1", **changes: object) -> dict[str, Any]:
     return {
         "question_id": question_id,
         "question_type": "single-session-user",
@@ -82,7 +83,7 @@ def an_instance(question_id: str = "q1", **changes: Any) -> dict[str, Any]:
     }
 
 
-def a_belief(id_: str, content: str, *, scope: str = "domain:code", **changes: Any) -> dict[str, Any]:
+def a_belief(id_: str, content: str, *, scope: str = "domain:code", **changes: object) -> dict[str, Any]:
     return {
         "_id": id_,
         "user_id": "test-user",
@@ -97,7 +98,7 @@ def a_belief(id_: str, content: str, *, scope: str = "domain:code", **changes: A
     }
 
 
-def a_case(id_: str, query: str, *, expect: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def a_case(id_: str, query: str, *, expect: dict[str, Any], **changes: object) -> dict[str, Any]:
     return {"caseId": id_, "category": "kind", "scope": ["domain:code"], "query": query, "expect": expect, **changes}
 
 

@@ -19,6 +19,7 @@ class Journal:
             BenchmarkError: the folder cannot be written, or holds another run.
         """
         self.path = folder / "questions.jsonl"
+        self.run = dict(run)
         self.rows: dict[str, dict[str, Any]] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ class PrecisionRun:
     """What a run needs. `opener` opens a memory in a folder; `on_question` hears of every answered question."""
 
     opener: Opener
-    recipe: Recipe
+    systems: Sequence[System]
     journal: Journal
     on_question: Callable[[str], None] = field(default=lambda _: None)
 
@@ -64,7 +64,7 @@ def systems(recipe: Recipe) -> list[System]:
 
 async def run_precision(bench: Precision, run: PrecisionRun) -> None:
     """Ask every case and every session of every system that the journal does not hold yet."""
-    for system in systems(run.recipe):
+    for system in run.systems:
         for number, queries in enumerate((bench.cases, *bench.sessions)):
             ids = [f"{system.name}|{query.id}" for query in queries]
             if run.journal.missing(ids):

@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from builders_benchmarks import (
     a_belief,
     a_case,
@@ -18,9 +19,11 @@ from replays.benchmarks.locomo import LocomoRun, run_locomo
 from replays.benchmarks.locomo_file import Repairs, read_locomo
 from replays.benchmarks.longmemeval import LongMemEvalRun, run_longmemeval
 from replays.benchmarks.longmemeval_file import list_instances
-from replays.benchmarks.precision import EVERYTHING, PrecisionRun, run_precision, summarised
+from replays.benchmarks.precision import EVERYTHING, PrecisionRun, run_precision, summarised, systems
 from replays.benchmarks.precision_file import read_precision
 from replays.stats import percentile
+
+TWO = [system for system in systems(Recipe()) if system.name in {"memory", EVERYTHING}]
 
 
 async def ask_locomo(folder: Path, *questions: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -47,7 +50,7 @@ async def test_locomo_finds_the_turn_in_the_named_speakers_memory(tmp_path: Path
 
 
 async def test_a_question_about_the_wrong_speaker_finds_the_turn_only_where_both_are_asked(tmp_path: Path) -> None:
-    trap = a_question("Where did Tobias move for a job?", "D2:2", category=5, adversarial_answer="Lisbon")
+    trap = a_question("Is Tobias the one with a new job in Lisbon?", "D2:2", category=5, adversarial_answer="Lisbon")
     row = (await ask_locomo(tmp_path, trap))["conv-1:0"]
     assert row["category"] == "adversarial"
     assert row["systems"]["memory"]["recall@10"] == 0.0
@@ -109,7 +112,7 @@ async def test_precision_scores_sets_scopes_pins_and_sessions(tmp_path: Path) ->
     turns = [{**turn, "expect": only, "createBeliefAtTurn": told}, {**after, "expect": zebra}]
     journal = a_journal(tmp_path / "out")
     bench = read_precision(a_precision_folder(tmp_path / "in", cases, turns=turns))
-    await run_precision(bench, PrecisionRun(opener=opener, recipe=Recipe(), journal=journal))
+    await run_precision(bench, PrecisionRun(opener=opener, systems=TWO, journal=journal))
     passes = {id_.partition("|")[2]: row["pass"] for id_, row in journal.rows.items() if row["system"] == "memory"}
     assert passes == {
         "found": "active",
@@ -122,10 +125,11 @@ async def test_precision_scores_sets_scopes_pins_and_sessions(tmp_path: Path) ->
     }
     table = summarised(list(journal.rows.values()), lambda ms: percentile(ms, 0.5))
     assert (table["memory"]["active"], table["memory"]["structural"], table["memory"]["passed"]) == (1, 2, 5)
-    assert (table["memory"]["precision"], table["memory"]["session drift"], table["memory"]["session passed"]) == (1.0, 0.0, 2)
+    assert table["memory"]["precision"] == 0.5  # "apart" claims no set and got a belief: 0, as the benchmark's harness has it
+    assert (table["memory"]["session drift"], table["memory"]["session passed"]) == (0.0, 2)
     everything = journal.rows[f"{EVERYTHING}|s/1"]
-    assert everything["relevant"] == ["kubernetes", "zebra"]
-    assert everything["drift"] == 0.5
+    assert everything["relevant"] == ["kubernetes", "undecided", "zebra"]
+    assert everything["drift"] == pytest.approx(2 / 3)
 
 
 async def test_a_missed_claim_is_named_and_scored_zero(tmp_path: Path) -> None:
@@ -136,7 +140,7 @@ async def test_a_missed_claim_is_named_and_scored_zero(tmp_path: Path) -> None:
     }
     bench = read_precision(a_precision_folder(tmp_path / "in", [a_case("missed", "", expect=claims)]))
     journal = a_journal(tmp_path / "out")
-    await run_precision(bench, PrecisionRun(opener=opener, recipe=Recipe(), journal=journal))
+    await run_precision(bench, PrecisionRun(opener=opener, systems=TWO, journal=journal))
     row = journal.rows["memory|missed"]
     assert row["failures"] == ["not found: kubernetes", "pin forbidden: linting", "the persona is not empty"]
     assert (row["pass"], row["precision"], row["recall"]) == (None, 0.0, 0.0)

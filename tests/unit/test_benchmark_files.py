@@ -53,7 +53,7 @@ def test_the_audit_beside_the_file_corrects_keys(tmp_path: Path) -> None:
         ([], r"\[0\] must be an object"),
     ],
 )
-def test_a_locomo_file_of_another_version_is_refused_by_file_and_field(tmp_path: Path, sample: Any, field: str) -> None:
+def test_a_locomo_file_of_another_version_is_refused_by_file_and_field(tmp_path: Path, sample: object, field: str) -> None:
     path = write(tmp_path / "other.json", [sample])
     with pytest.raises(BenchmarkError, match=field) as refused:
         read_locomo(path, Repairs())
@@ -76,7 +76,7 @@ def test_an_instance_leaves_out_what_comes_after_the_question(tmp_path: Path) ->
     path = write(tmp_path / "lme.json", [an_instance()])
     instance = read_instance(list_instances(path)[0])
     assert ([session.id for session in instance.sessions], instance.later) == (["s1", "s2"], 1)
-    assert instance.gold_turns == {"s1/0"}
+    assert instance.gold_turns == frozenset({"s1/0"})
     assert {line.is_bot for line in instance.sessions[0].lines} == {False, True}
     assert all(len(line.text) <= 500 for session in instance.sessions for line in session.lines)
     assert (turn_of("s1/0#2"), session_of("s1/0")) == ("s1/0", "s1")
