@@ -5,7 +5,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements.lock
 STAMP := $(VENV)/.installed
-export PYTHONDONTWRITEBYTECODE := 1
 
 .PHONY: help install run test check eval bench clean lock
 

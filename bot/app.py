@@ -14,7 +14,7 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.commands import CommandSettings
+from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
 from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
@@ -335,7 +335,11 @@ def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
             max_lines=batching.size,
         ),
         commands=CommandSettings(
-            prefix=commands.prefix, names=dict.fromkeys(commands.memory, "memory"), language=commands.language
+            prefix=commands.prefix,
+            names=meanings({verb: getattr(commands, verb) for verb in DEFAULT_WORDS}),
+            language=commands.language,
+            confirm_seconds=commands.confirm_seconds,
+            pause_seconds=commands.pause_seconds,
         ),
         replies=hooks.replies,
         ignored=frozenset(settings.manners.ignored_bots),

@@ -199,6 +199,7 @@ def _run(
         "benchmark": bench.name,
         **extra,
         "embedder": bench.settings.embedding.kind,
+        "fusion": bench.settings.fusion.method,
         "llm": NO_LLM,
         "resumed_questions": resumed,
         "seconds": round(time.perf_counter() - began, 1),
