@@ -72,7 +72,8 @@ def _conditions(summary: Mapping[str, Any]) -> str:
     keys = ", ".join(f"{what}: {count}" for what, count in summary.get("keys", {}).items())
     resumed = f" ({summary['resumed_questions']} answers were there already)" if summary.get("resumed_questions") else ""
     text = (
-        f"{counted[:1].upper()}{counted[1:]}; embedder `{summary['embedder']}`, fusion `{summary['fusion']}`; {summary['seconds']:,.0f} s, of which "
+        f"{counted[:1].upper()}{counted[1:]}; embedder `{summary['embedder']}`, "
+        f"fusion `{summary['fusion']}`; {summary['seconds']:,.0f} s, of which "
         f"{summary['cpu_seconds']:,.0f} s of processor time{resumed}. {summary['llm'][:1].upper()}{summary['llm'][1:]}."
     )
     return f"{text} Keys: {keys}." if keys else text
