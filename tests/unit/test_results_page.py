@@ -49,10 +49,7 @@ def test_measured_and_published_figures_stand_in_tables_of_their_own() -> None:
 
 def test_the_conditions_of_a_run_are_told() -> None:
     text = page([locomo()])
-    assert (
-        "7 conversations; embedder `use`, fusion `level`; 1,234 s, of which 99 s of processor time (4 answers were there already)."
-        in text
-    )
+    assert "7 conversations; embedder `use`, fusion `level`; 1,234 s, of which 99 s of processor time (4 answers" in text
     assert "No answers were written or judged." in text
     assert "Keys: corrected key: X: 3." in text
 
