@@ -219,22 +219,30 @@ def make_responder(settings: Settings, addressing: Addressing) -> Responder:
     if not (settings.llm.base_url and settings.llm.model):
         log.info("llm_not_configured", replies="from the memory block alone")
         return MemoryResponder(addressing)
-    model = LanguageModel(
+    return llm_responder(settings, llm_of(settings), addressing)
+
+
+def llm_of(settings: Settings) -> LanguageModel:
+    """Return the configured language model; closing it is the caller's."""
+    chosen = settings.llm
+    return LanguageModel(
         LlmSettings(
-            base_url=settings.llm.base_url,
-            model=settings.llm.model,
-            api_key=settings.llm.api_key.get_secret_value(),
-            timeout_seconds=settings.llm.timeout_seconds,
-            retries=settings.llm.retries,
-            max_tokens=settings.llm.max_tokens,
-            temperature=settings.llm.temperature,
-            concurrency=settings.llm.concurrency,
+            base_url=chosen.base_url,
+            model=chosen.model,
+            api_key=chosen.api_key.get_secret_value(),
+            timeout_seconds=chosen.timeout_seconds,
+            retries=chosen.retries,
+            max_tokens=chosen.max_tokens,
+            temperature=chosen.temperature,
+            concurrency=chosen.concurrency,
         )
     )
-    persona = load_persona(settings.persona.file)
-    return LlmResponder(
-        model, persona=persona, addressing=addressing, limits=PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
-    )
+
+
+def llm_responder(settings: Settings, model: LanguageModel, addressing: Addressing) -> LlmResponder:
+    """Return the configured persona in front of a language model."""
+    persona, limits = load_persona(settings.persona.file), PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
+    return LlmResponder(model, persona=persona, addressing=addressing, limits=limits)
 
 
 def make_loop(

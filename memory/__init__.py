@@ -49,6 +49,7 @@ from memory.inspection import Inspection as Inspection
 from memory.inspection import doubt_index as doubt_index
 from memory.inspection import inspect_memory as inspect_memory
 from memory.inspection import job_desk as job_desk
+from memory.inspection import refuse_in_use as refuse_in_use
 from memory.jobs import Jobs as Jobs
 from memory.model import SECTIONS as SECTIONS
 from memory.model import Batch as Batch
@@ -87,6 +88,7 @@ from memory.ports import Vectors as Vectors
 from memory.receipts import AuditEntry as AuditEntry
 from memory.receipts import CorrectRequest as CorrectRequest
 from memory.receipts import ForgetRequest as ForgetRequest
+from memory.receipts import ForgetScope as ForgetScope
 from memory.receipts import Holding as Holding
 from memory.receipts import Receipt as Receipt
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS

@@ -40,7 +40,7 @@ class Background:
         self.worker.register("drift", self.indexer.repair)
         self.worker.daily("drift")
         self.worker.chore("checkpoint", database.checkpoint)
-        self.worker.chore("vacuum", self.purger.clean)
+        self.worker.chore("vacuum", self.purger.clean_if_needed)
 
     async def prepare(self) -> None:
         """Recover what a crash left, and see that the index and the embedder belong together. Call once, before anything runs.

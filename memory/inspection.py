@@ -5,13 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from memory.clock import Clock
 from memory.jobs import Jobs
 from memory.model import Document, JobRow, KnownViewer, Stream
+from memory.personal import Personal
+from memory.receipts import AuditEntry
 from memory.store import documents, outbox, overview
 from memory.store.collections import collection_name
 from memory.store.database import Database
@@ -60,6 +62,7 @@ class Inspection:
         self._clock = clock
         self._reader = Reader(database)
         self._jobs = Jobs(database, clock)
+        self._personal = Personal(database)
 
     async def viewers(self) -> list[KnownViewer]:
         """Return everybody the memory knows, opted-out viewers aside."""
@@ -106,6 +109,14 @@ class Inspection:
             ValueError: there is no such state; says which there are.
         """
         return await self._jobs.listed(state=state, kind=kind, limit=limit)
+
+    async def export(self, viewer_id: str) -> dict[str, Any]:
+        """Return everything that is held of a viewer: the viewer, lines, replies, memories, records, audit."""
+        return await self._personal.export(viewer_id)
+
+    async def audit(self, viewer_id: str | None, limit: int) -> list[AuditEntry]:
+        """Return who erased or corrected how much of whom, newest first; only by or to one viewer where named."""
+        return await self._personal.audit(viewer_id, limit)
 
     async def figures(self) -> Figures:
         """Return the memory in numbers."""
@@ -166,6 +177,17 @@ async def job_desk(directory: Path, clock: Clock) -> AsyncIterator[Jobs]:
     """
     async with _locked(directory) as database:
         yield Jobs(database, clock)
+
+
+def refuse_in_use(directory: Path) -> None:
+    """Return where no other memory is open in `directory`, which need not exist.
+
+    Raises:
+        DirectoryInUse: a bot works in it.
+        StoreUnavailable: that cannot be found out.
+    """
+    if directory.is_dir():
+        InstanceLock.take(directory).release()
 
 
 async def doubt_index(directory: Path) -> None:

@@ -12,7 +12,10 @@ from memory.ports import Embedder, JobHandler
 from memory.store import fulltext, hiding, outbox
 from memory.store.database import Database
 from memory.store.erase import purge_lines
+from memory.store.meta import store_value, value_of
+from memory.store.stamps import milliseconds
 
+_CLEANED = "cleaned_at"
 _CHUNK = 100  # lines a transaction: chat is stored in between
 log = structlog.get_logger(__name__)
 
@@ -63,10 +66,24 @@ class Purger:
         Raises:
             StoreUnavailable, IndexUnavailable: bytes may be left; repeat the call.
         """
+        now = milliseconds(self._clock.now())
         await self._vacuum()
         await self._database.write(fulltext.optimise)
         await self._database.scrub()
+        await self._database.write(lambda connection: store_value(connection, _CLEANED, str(now)))
         log.info("erased_bytes_removed")
+
+    async def clean_if_needed(self) -> None:
+        """Clean where something was purged since the last time, moderation's deletions among it: the nightly chore.
+
+        Raises:
+            StoreUnavailable, IndexUnavailable: as `clean`.
+        """
+        async with self._database.reading() as session:
+            cleaned = await session.run_sync(lambda reading: value_of(reading.connection(), _CLEANED))
+            purged = await session.run_sync(lambda reading: outbox.newest_done(reading.connection(), "purge"))
+        if purged is not None and purged >= int(cleaned or 0):
+            await self.clean()
 
     async def _lines(self, seqs: Sequence[int], *, nameless: bool) -> None:
         for start in range(0, len(seqs), _CHUNK):

@@ -8,6 +8,7 @@ import typer
 
 from bot.cli import config, jobs, memory
 from bot.cli.doctor import doctor_command
+from bot.cli.forget import audit_command, correct_command, export_command, forget_command
 from bot.cli.reindex import reindex_command
 from bot.cli.shell import clear_errors, short_tracebacks
 from replays.cli_benchmarks import locomo_command, longmemeval_command, precision_command, results_command
@@ -38,6 +39,10 @@ app.command("explain")(explain_command)
 app.command("report")(report_command)
 app.add_typer(memory.app, name="memory")
 app.add_typer(jobs.app, name="jobs")
+app.command("forget")(forget_command)
+app.command("correct")(correct_command)
+app.command("export")(export_command)
+app.command("audit")(audit_command)
 app.command("reindex")(reindex_command)
 app.command("doctor")(doctor_command)
 app.add_typer(config.app, name="config")

@@ -15,6 +15,7 @@ from bot.app import can_go_live, run_bot
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from config.settings import Settings, load_settings
+from memory import refuse_in_use
 from replays.log import LoggedEvent
 from replays.runner import Replay, ReplayOptions, ReplaySummary, write_summary
 from replays.show import Stage, summary_lines, zone_of
@@ -85,6 +86,7 @@ def run_command(
             "[bold]No Twitch account is configured: playing the bundled chat. `ricordo config init` begins the set-up.[/]"
         )
     output = Path("out/demo")
+    refuse_in_use(output / "memory")
     shutil.rmtree(output, ignore_errors=True)
     log = Path(str(files("replays").joinpath("samples", SAMPLE)))
     summary = _played(ReplayOptions(log=log, out=output), settings)

@@ -1,6 +1,7 @@
 """Evaluation: annotated logs through the real memory, every probe asked at its moment, of every recipe."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -9,8 +10,9 @@ from tempfile import TemporaryDirectory
 import structlog
 
 from bot.addressing import Addressing
-from bot.app import Hooks, embedder_of, make_responder, recipe_of
+from bot.app import Hooks, embedder_of, llm_of, llm_responder, recipe_of
 from bot.language import language_of
+from bot.llm import LanguageModel
 from bot.persona import Persona, load_persona
 from bot.prompt import SMALLEST_PROMPT, PromptLimits, Question, shown_memory
 from bot.responder import Responder, ResponderFailed
@@ -122,6 +124,7 @@ class Evaluation:
     _asked: dict[str, list[Scored]] = field(default_factory=dict)
     _unasked: list[Unasked] = field(default_factory=list)
     _replies_failed: int = 0
+    _model: LanguageModel | None = None
 
     async def run(self, output: ResultFiles | None = None) -> Outcome:
         """Ask every probe; those that could not be asked are named in the outcome.
@@ -131,13 +134,13 @@ class Evaluation:
             BotMemoryError: a memory cannot be opened, or is lost on the way.
         """
         self._asked = {name: [] for name in self.recipes}
-        with TemporaryDirectory(prefix="ricordo-eval-") as scratch:
-            embedder = embedder_of(self.settings, _made(Path(scratch) / "archive"))
-            try:
-                for number, annotated in enumerate(self.logs):
-                    await self._ask_log(annotated, Path(scratch) / str(number), embedder, output)
-            finally:
-                await embedder.close()
+        async with AsyncExitStack() as held:
+            scratch = Path(held.enter_context(TemporaryDirectory(prefix="ricordo-eval-")))
+            embedder = embedder_of(self.settings, _made(scratch / "archive"))
+            held.push_async_callback(embedder.close)
+            self._model = await held.enter_async_context(llm_of(self.settings)) if self.llm else None
+            for number, annotated in enumerate(self.logs):
+                await self._ask_log(annotated, scratch / str(number), embedder, output)
         return Outcome(
             asked={name: tuple(scored) for name, scored in self._asked.items()},
             unasked=tuple(self._unasked),
@@ -177,7 +180,7 @@ class Evaluation:
             addressing=addressing,
             persona=load_persona(self.settings.persona.file),
             limits=PromptLimits(prompt_tokens=max(SMALLEST_PROMPT, self.settings.llm.prompt_tokens)),
-            responder=make_responder(self.settings, addressing) if self.llm else None,
+            responder=llm_responder(self.settings, self._model, addressing) if self._model else None,
             ambiguous=_shared_ids(self.logs),
         )
 

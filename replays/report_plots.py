@@ -9,6 +9,7 @@ from typing import Any
 Json = Mapping[str, Any]
 WIDTH, ROW, LABELS, NUMBERS = 560, 22, 132, 96
 LETTER = 6.6  # pixels of a letter, about
+APART = 30  # pixels between points that get a label each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +84,11 @@ def recall_against_tokens(recipes: Mapping[str, Json]) -> str:
     parts += [_text(across.at(tick), height - 18, f"{tick:g}", anchor="middle", soft=True) for tick in ticks]
     parts.append(_text(WIDTH - 12, height - 2, "tokens of the memory block, mean", anchor="end", soft=True))
     places = {name: (across.at(tokens), up.at(recall)) for name, (tokens, recall) in points.items()}
-    for name, label in _labels(places).items():
-        x, y = places[name]
-        parts.append(f'<line class="leader" x1="{x}" y1="{y}" x2="{label[0] - 3}" y2="{label[1] - 4}"/>')
-        parts.append(f'<circle class="dot" cx="{x}" cy="{y}" r="4.5"/>')
-        parts.append(_text(*label, name))
+    parts += [
+        f'<circle class="dot" cx="{x}" cy="{y}" r="4.5"><title>{escape(name)}</title></circle>'
+        for name, (x, y) in places.items()
+    ]
+    parts += [_text(x, y, name) for name, (x, y) in _labelled(places).items()]
     return _svg(height, parts, "evidence recall against tokens")
 
 
@@ -121,18 +122,13 @@ def _point(group: Json) -> tuple[float, float] | None:
     return None if tokens is None or recall is None else (tokens, recall)
 
 
-def _labels(places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Return a place for every label beside its point, so that no two stand on each other."""
-    taken: list[tuple[float, float, float]] = []
-    found = {}
-    for name, (x, y) in sorted(places.items(), key=lambda pair: (pair[1][1], pair[0])):
-        wide = len(name) * LETTER
-        left = x + 9 if x + 9 + wide < WIDTH else x - 9 - wide
-        down = y + 4
-        while any(abs(down - other) < 13 and left < end and left + wide > begin for begin, end, other in taken):  # noqa: PLR2004 - a line of text
-            down += 2
-        taken.append((left, left + wide, down))
-        found[name] = (round(left, 1), round(down, 1))
+def _labelled(places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Return a place for the label of each point that stands apart; those beside a labelled one go without."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, (x, y) in places.items():
+        if all(math.dist((x, y), places[other]) > APART for other in found):
+            wide = len(name) * LETTER
+            found[name] = (round(x + 9 if x + 9 + wide < WIDTH else x - 9 - wide, 1), round(y + 4, 1))
     return found
 
 

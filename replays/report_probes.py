@@ -77,7 +77,7 @@ def _wanted(answer: Answer) -> Iterator[str]:
 def _found(answer: Answer) -> Iterator[str]:
     gold, forbidden = ({one["id"] for one in answer.case[key]} for key in ("gold", "forbidden"))
     history = len(answer.result["items"]) - len(answer.retrieved)
-    yield f"<h4>Recalled: {len(answer.retrieved)} items beside {history} lines of recent history</h4><ul>"
+    yield f"<h4>Recalled ({len(answer.retrieved)}, beside {history} of recent history)</h4><ul>"
     for item in answer.retrieved:
         sources = set(item["provenance"])
         kind = " class=good" if sources & gold else " class=bad" if sources & forbidden else ""
@@ -89,7 +89,7 @@ def _left_out(answer: Answer) -> Iterator[str]:
     left_out = answer.trace["left_out"]
     if not left_out:
         return
-    yield f"<details><summary class=soft>{len(left_out)} pieces left out</summary><ul>"
+    yield f"<details><summary class=soft>left out: {len(left_out)}</summary><ul>"
     for left in left_out:
         why = REASONS.get(left["reason"], left["reason"])
         yield f"<li>{_text(', '.join(left['provenance']))}: {_text(why)} ({left['score']:.3f}, {_text(left['source'])})</li>"

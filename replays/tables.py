@@ -56,6 +56,16 @@ def recipe_table(summary: Mapping[str, Any]) -> Table | None:
     return table
 
 
+def reply_line(summary: Mapping[str, Any]) -> str | None:
+    """Return how the language model's replies did, None where none was asked."""
+    found, model = summary["overall"]["metrics"]["reply_coverage"], summary["versions"]["llm"]
+    if model is None:
+        return None
+    held = NOTHING if found["value"] is None else f"{found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
+    failed = summary["replies_failed"]
+    return f"{model}: answer in the reply {held} of {found['count']}" + (f"; {failed} replies failed" if failed else "")
+
+
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
     for column in columns:

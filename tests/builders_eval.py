@@ -6,6 +6,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memory import Item, Message, Section, Viewer
+from replays.cases import Case
+from replays.cli import main
+from replays.metrics import Result, Scored
+
 START = datetime(2026, 3, 1, 20, tzinfo=UTC)
 ANNA = {"id": "1", "login": "anna", "name": "Anna"}
 BRUNO = {"id": "2", "login": "bruno", "name": "Bruno"}
@@ -71,3 +76,46 @@ def written(path: Path, lines: Iterable[Line]) -> Path:
 
 def objects(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def an_item(provenance: tuple[str, ...] = ("m1",), text: str = "abito a Vicenza", section: Section = "recall") -> Item:
+    return Item(
+        section=section,
+        source="viewer:1:recall",
+        subject="1",
+        author="1",
+        text=text,
+        provenance=provenance,
+        tokens=6,
+        score=0.5,
+    )
+
+
+def scored(*items: Item, category: str = "recall", tokens: int = 12, total_ms: float = 10.0, **case: Any) -> Scored:  # noqa: ANN401 fields of a case
+    question = Message(id="q1", at=START, user=Viewer(**ANNA), text="memo, dove abito?")
+    latency = {"total": total_ms, "plan": 1.0, "retrieve": 5.0, "assemble": 1.0, "sources": {"viewer:1:recall": 4.0}}
+    return Scored(
+        case=Case(id="p1", at=START, category=category, batch=(question,), **case),
+        result=Result(
+            id="p1",
+            category=category,
+            plan=("history", "viewer:1:recall"),
+            items=items,
+            block="\n".join(item.text for item in items),
+            block_tokens=tokens,
+            abstained=False,
+            degraded=False,
+            timed_out=(),
+            latency_ms=latency,
+        ),
+        authors={"m1": "1", "m3": "2"},
+    )
+
+
+def run(*arguments: str | Path) -> int:
+    """Run a command as a person would and return its exit code."""
+    try:
+        main([str(one) for one in arguments])
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0

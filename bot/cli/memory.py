@@ -100,14 +100,14 @@ def _place(config: Path | None, data: Path | None, channel: str | None) -> Place
 
 async def _of_viewer(folder: Path, name: str, limit: int) -> tuple[KnownViewer, list[Document], list[Document], bool]:
     async with inspect_memory(folder, WallClock()) as memory:
-        known = await _one(memory, name)
+        known = await one_viewer(memory, name)
         messages = await memory.messages(known.id, limit + 1)
         return known, await memory.facts(known.id), messages[:limit], len(messages) > limit
 
 
 async def _search(folder: Path, words: str, viewer: str | None, limit: int) -> tuple[list[Found], dict[str, str]]:
     async with inspect_memory(folder, WallClock()) as memory:
-        whom = (await _one(memory, viewer)).id if viewer is not None else None
+        whom = (await one_viewer(memory, viewer)).id if viewer is not None else None
         found = await memory.search(words, viewer_id=whom, limit=limit)
         return found, {known.id: known.name for known in await memory.viewers()}
 
@@ -117,7 +117,7 @@ async def _figures(folder: Path) -> Figures:
         return await memory.figures()
 
 
-async def _one(memory: Inspection, name: str) -> KnownViewer:
+async def one_viewer(memory: Inspection, name: str) -> KnownViewer:
     """Return the one viewer that is meant.
 
     Raises:

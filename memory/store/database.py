@@ -24,6 +24,8 @@ from memory.store.migrate import check_schema, migrate
 T = TypeVar("T")
 _CLOSED = "the memory was closed; open it again"
 _BUSY_MS = 5000
+_CHECKPOINT_SECONDS = 0.25
+_LOOKS, _LOOK_SECONDS = 100, 0.1  # for a moment without readers, in which the log can be cut
 _READERS = 4
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _AUTOCHECKPOINT_PAGES = 16384  # a net only: checkpoints run in the background, off the writer
@@ -209,25 +211,26 @@ class Database:
         """
         if self._closed:
             raise MemoryClosed(_CLOSED)
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._scrub)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._vacuum)
+        for _ in range(_LOOKS):
+            if await asyncio.to_thread(_checkpoint, self.path, "TRUNCATE") == 0:
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+        else:
+            raise StoreUnavailable(f"{self.path}: a reader holds the log, and what was deleted may stand in it: try again")
+        for copy in self.path.parent.glob(f"{self.path.stem}-before-*{self.path.suffix}*"):
+            copy.unlink(missing_ok=True)
 
-    def _scrub(self) -> None:
+    def _vacuum(self) -> None:
         raw = self._writer.raw_connection()
         cursor = raw.cursor()
         try:
             cursor.execute("VACUUM")
-            busy, _, _ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
             raise unavailable(self.path, error) from error
         finally:
             cursor.close()
             raw.close()
-        if busy:
-            raise StoreUnavailable(
-                f"{self.path}: a reader holds the write-ahead log; what was deleted may stand in it: try again"
-            )
-        for copy in self.path.parent.glob(f"{self.path.stem}-before-*{self.path.suffix}*"):
-            copy.unlink(missing_ok=True)
 
     async def close(self) -> None:
         """Let running transactions end, then close every connection. Closing twice is fine."""
@@ -247,12 +250,13 @@ def _prepare_file(path: Path) -> None:
         raise unavailable(path, error) from error
 
 
-def _checkpoint(path: Path) -> int:
-    connection = sqlite3.connect(path, timeout=0.25)
+def _checkpoint(path: Path, mode: str = "PASSIVE") -> int:
+    """Return the pages that are still in the log; a log that cannot be cut counts as one page at least."""
+    connection = sqlite3.connect(path, timeout=_CHECKPOINT_SECONDS)
     try:
-        _, pages, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        busy, pages, moved = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
     except sqlite3.Error as error:
         raise unavailable(path, error) from error
     finally:
         connection.close()
-    return int(pages) - int(moved)
+    return max(int(busy), int(pages) - int(moved))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builders_cli import a_chat_line, a_stream_line, an_evening, clean_environment, ricordo, turns_of, write_log_file
+from builders_cli import Run, a_chat_line, a_stream_line, an_evening, clean_environment, ricordo, turns_of, write_log_file
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 HOLD = (
@@ -26,15 +26,17 @@ NO_CHATS = {
 
 
 @pytest.mark.parametrize("kind", NO_CHATS)
-@pytest.mark.parametrize("command", ["replay", "import"])
-def test_a_file_that_is_no_chat_is_one_clear_error(tmp_path: Path, command: str, kind: str) -> None:
+def test_a_file_that_is_no_chat_is_one_clear_error(run: Run, tmp_path: Path, kind: str) -> None:
     content, told = NO_CHATS[kind]
     (tmp_path / "chat.jsonl").write_bytes(content)
-    done = ricordo(command, "chat.jsonl", "--out", "out", cwd=tmp_path)
+    done = ricordo("replay", "chat.jsonl", "--out", "out", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert told in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (tmp_path / "out").is_file(), "a failed import leaves nothing behind"
+    code, _, errors = run("import", "chat.jsonl", "--out", "copy.jsonl")
+    assert code == 1
+    assert told in errors
+    assert not (tmp_path / "copy.jsonl").exists(), "a failed import leaves nothing behind"
 
 
 def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:

@@ -2,17 +2,21 @@
 
 import asyncio
 import copy
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 from builders_eval import BRUNO, NOTHING, WHERE, Line, a_log, objects, offline, online, probe, said, written
+from fakes.llm_server import FakeLlmServer, Fault, says
 
 from bot.app import Hooks
+from config.sections import Llm
 from config.settings import Settings
 from memory import Probe, UseEmbedder
 from replays.evaluate import Evaluation, Outcome, known_recipes, read_logs
 from replays.log import read_log
+from replays.metrics import reply_coverage
 from replays.player import Player, Settling
 from replays.results import ResultFiles
 from replays.runner import Home, open_home
@@ -198,3 +202,21 @@ async def test_an_interrupted_run_keeps_what_was_asked(tmp_path: Path) -> None:
         await asyncio.wait({running})
     assert running.cancelled()
     assert next(line["id"] for line in objects(tmp_path / "out" / "results.jsonl")) == "p1"
+
+
+async def test_a_configured_model_answers_the_first_recipes_probes_and_leaves_no_trace(tmp_path: Path) -> None:
+    path = written(tmp_path / "casa.jsonl", a_log(WHERE, NOTHING))
+    async with FakeLlmServer([says("Abiti a Vicenza!"), Fault("status", status=400)]) as server:
+        settings = Settings(llm=Llm(base_url=server.url, model="a-model", retries=0))
+        recipes = ["full", "history_only"]
+        evaluation = Evaluation(settings=settings, logs=read_logs([path], settings), recipes=recipes, llm=True)
+        with ResultFiles(tmp_path / "out", recipes) as files:
+            outcome = await evaluation.run(files)
+    replies = {
+        name: [line["reply"] for line in objects(tmp_path / "out" / "recipes" / name / "results.jsonl")] for name in recipes
+    }
+    assert replies == {"full": ["Abiti a Vicenza!", None], "history_only": [None, None]}
+    assert outcome.replies_failed == 1
+    assert reply_coverage(outcome.asked["full"][0]) == (1.0, 1)
+    assert not any("Abiti a Vicenza!" in item.text for scored in outcome.asked["full"] for item in scored.result.items)
+    assert any("dove abito?" in json.dumps(request) for request in server.requests)

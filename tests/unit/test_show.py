@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, timedelta
 from io import StringIO
 from pathlib import Path
@@ -7,6 +8,7 @@ from builders_cli import START, Run, a_chat_line, a_stream_line, an_evening, tur
 from rich.console import Console
 
 from bot.chatlog import event_from_json
+from memory.store.instance_lock import InstanceLock
 from replays.errors import LogError
 from replays.log import LoggedEvent
 from replays.log_report import LogReport
@@ -76,3 +78,22 @@ def test_wrong_options_of_replay_are_wrong_usage(run: Run, tmp_path: Path) -> No
     assert run("replay", log, "--speed", "never")[0] == 2
     assert run("replay", log, "--speed", "-1")[0] == 2
     assert run("replay", log, "--replies", "mine")[0] == 2
+
+
+def test_a_second_demo_does_not_wipe_the_first_ones_memory(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "out" / "demo" / "memory").mkdir(parents=True)
+    lock = InstanceLock.take(tmp_path / "out" / "demo" / "memory")
+    code, _, told = run("run", "--demo")
+    lock.release()
+    assert code == 3
+    assert "is in use by process" in told
+    assert lock.path.exists()
+
+
+def test_a_replay_with_a_bar_and_json_says_what_it_did(run: Run, tmp_path: Path) -> None:
+    log = write_log_file(tmp_path / "chat.jsonl", an_evening())
+    code, shown, _ = run("replay", log, "--out", "out", "--json", "--speed", "1e9", "--from", "2026-03-02")
+    assert code == 0
+    summary = json.loads(shown)
+    assert summary["counts"]["message"] == 1
+    assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
