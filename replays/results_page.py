@@ -100,7 +100,11 @@ def _ranked(summary: Mapping[str, Any], name: str) -> list[str]:
 
 def _columns(systems: Mapping[str, Any], group: str, columns: Sequence[str]) -> str:
     rows = [[system, *(_figure(groups.get(group, {}).get(column)) for column in columns)] for system, groups in systems.items()]
-    return _table(["system", *columns], rows) if len(columns) <= len(rows) + 4 else _turned(["metric", *systems], columns, rows)
+    if len(columns) <= len(rows) + 4:
+        return _table(["system", *columns], rows)
+    first = next(iter(systems.values()), {}).get(group, {})
+    named = [f"{column}, n = {first[column]['count']}" if column in first else column for column in columns]
+    return _turned(["metric", *systems], named, rows)
 
 
 def _turned(head: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

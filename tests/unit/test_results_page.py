@@ -62,7 +62,7 @@ def test_every_benchmark_has_its_section_and_a_zero_stays_a_zero() -> None:
     assert "## LongMemEval-S" in text
     assert "**multi-session (3 questions)**" in text
     assert "**abstention" not in text
-    assert "| session recall_any@5 | 0.000 |" in text
+    assert "| session recall_any@5, n = 3 | 0.000 |" in text
     assert "77 cases, 12 turns" in text
     assert "| active | 3 |" in text
     assert "| p50 ms | 12 |" in text
