@@ -74,6 +74,7 @@ class Hooks:
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
+    recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
     replies: Literal["bot", "log"] = "bot"
 
 
@@ -352,6 +353,7 @@ def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
         replies=hooks.replies,
         ignored=frozenset(settings.manners.ignored_bots),
         resume=hooks.resume,
+        recorded_turns=hooks.recorded_turns,
     )
 
 
