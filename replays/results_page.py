@@ -102,7 +102,7 @@ def _columns(systems: Mapping[str, Any], group: str, columns: Sequence[str]) -> 
     rows = [[system, *(_figure(groups.get(group, {}).get(column)) for column in columns)] for system, groups in systems.items()]
     if len(columns) <= len(rows) + 4:
         return _table(["system", *columns], rows)
-    first = next(iter(systems.values()), {}).get(group, {})
+    first: Mapping[str, Any] = systems[next(iter(systems))].get(group, {}) if systems else {}
     named = [f"{column}, n = {first[column]['count']}" if column in first else column for column in columns]
     return _turned(["metric", *systems], named, rows)
 
