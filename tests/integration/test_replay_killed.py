@@ -61,10 +61,9 @@ def told(out: Path) -> list[dict[str, Any]]:
 
 def without_scores(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
     """The turns, and apart from them their scores: a model gives the same text another last digit in another batch."""
-    scores = []
+    scores: list[float] = []
     for turn in turns:
-        for entry in (*turn.get("items", ()), *turn.get("left_out", ())):
-            scores.append(entry.pop("score"))
+        scores += [entry.pop("score") for entry in (*turn.get("items", ()), *turn.get("left_out", ()))]
     return turns, scores
 
 
