@@ -58,6 +58,7 @@ class Rule(_Table):
     change: bool = False
     key: str = ""  # what it is said of, where the pattern does not capture it
     loose: bool = False  # gives way to a rule that takes some of the same words
+    bare: bool = False  # what is said has no article or possessive: the thing as such, not the one on the screen
     dated: bool = False  # only with a date; the date is the object where there is no other
     toward: Toward = "past"  # where a date without a year or week lies
     least: int = 0  # of a number

@@ -18,10 +18,12 @@ from memory.normalise import same_key, words
 from memory.statements import ENDED, Precision, Slot, Statement
 
 LONGEST_TEXT, LONGEST_OBJECT = 300, 80
-_TAKEN_BACK = timedelta(minutes=10)  # a correction this long after a statement still means it
+_TAKEN_BACK = timedelta(minutes=3)  # a correction this long after a statement still means it
 _SUNG = re.compile("[♪♫♬🎵🎶🎤]")
 _REACH = 3  # words before a statement in which a negator undoes it
-_LONGEST_ANSWER = 6  # words
+_LONGEST_ANSWER, _LONGEST_RIGHT, _LONGEST_SPELT = 6, 3, 2  # words
+_PLACES = frozenset({"home", "origin", "workplace"})  # none is written with digits
+_SPELT = frozenset({"name", "home", "origin", "age"})  # slots that a bare "*word" puts right
 _CORRECTED = re.compile(r"^\s*\*\s*([^*\s][^*]{0,60})\*?\s*$")
 
 
@@ -115,9 +117,11 @@ class _Reader:
             return None
         if not spans and rule.effect == "is" and not rule.dated:
             said = self._captured(sentence, match.span())
-        if (spans and not said) or (len(words(said)) == 1 and words(said)[0] in self.language.empty):
+        if (spans and not said) or self._says_nothing(said) or ("key" in match.re.groupindex and self._says_nothing(key or " ")):
             return None
-        if "key" in match.re.groupindex and not key:
+        if spans and rule.bare and not _begins(said, sentence, sentence.place(min(s for s, _ in spans.values()))):
+            return None
+        if rule.slot in _PLACES and any(char.isdigit() for char in said):
             return None
         return _Hit(start=start, end=end, rule=rule, object=said[:LONGEST_OBJECT], key=key)
 
@@ -129,6 +133,10 @@ class _Reader:
         while start < end and sentence.words[end - 1] in self.language.trailing:
             end -= 1
         return joined(sentence.said[start:end])
+
+    def _says_nothing(self, said: str) -> bool:
+        found = words(said)
+        return bool(said) and (not found or (len(found) == 1 and found[0] in self.language.empty))
 
     def _value(self, number: str) -> int:
         folded = number.casefold()
@@ -160,9 +168,10 @@ class _Reader:
     def corrected(self, sentence: Sentence) -> str:
         """Return what a correction puts in place of the last statement; empty: this is none."""
         for pattern in self._correction:
-            match = pattern.regex.search(sentence.spaced)
-            if match and match.group("x") and self._stands(sentence, sentence.place(match.start()), pattern):
-                return self._captured(sentence, match.span("x"))
+            for match in pattern.regex.finditer(sentence.spaced):
+                said = self._captured(sentence, match.span("x"))
+                if self._stands(sentence, sentence.place(match.start()), pattern) and 0 < len(words(said)) <= _LONGEST_RIGHT:
+                    return "" if self._says_nothing(said) else said
         return ""
 
     def answer(self, line: Spoken) -> Statement | None:
@@ -215,14 +224,15 @@ class RuleExtractor:
     def extract(self, lines: Sequence[Spoken]) -> list[Statement]:
         """Return what the lines, oldest first, say about their authors, in their order.
 
-        A line may take back what the same author stated up to ten minutes before in `lines`.
+        A line may take back what the same author stated in their line before, up to three minutes ago.
         """
         found: list[Statement] = []
         last: dict[str, Statement] = {}
         for line in lines:
-            for statement in self._of_line(line, last.get(line.author)):
-                found.append(statement)
-                last[line.author] = statement
+            stated = self._of_line(line, last.pop(line.author, None))
+            found += stated
+            if stated:
+                last[line.author] = stated[-1]
         return found
 
     def _of_line(self, line: Spoken, last: Statement | None) -> list[Statement]:
@@ -236,9 +246,8 @@ class RuleExtractor:
             found += self._of_sentence(line, sentence, found[-1] if found else last)
         if not found and line.answers:
             found = [statement for reader in self._readers if (statement := reader.answer(line))][:1]
-        starred = _CORRECTED.match(line.text) if not found and last else None
-        if starred and last and line.at - last.at <= _TAKEN_BACK:
-            found = [_right(last, starred.group(1).strip(), line, line.text)]
+        if not found and last and last.slot.name in _SPELT and line.at - last.at <= _TAKEN_BACK:
+            found = _spelt(line, last)
         return _settled(found)
 
     def _of_sentence(self, line: Spoken, sentence: Sentence, last: Statement | None) -> list[Statement]:
@@ -247,12 +256,19 @@ class RuleExtractor:
         placed = [hit for reader in self._readers for hit in reader.statements(line, sentence)]
         found = [statement for _, statement in sorted(placed, key=lambda pair: pair[0])]
         meant = found[-1] if found else last
-        if meant is None or line.at - meant.at > _TAKEN_BACK:
+        if meant is None or not meant.slot.single or line.at - meant.at > _TAKEN_BACK:
             return found
         right = next((said for reader in self._readers if (said := reader.corrected(sentence))), "")
         if not right or same_key(right) == same_key(meant.object):
             return found
         return [*found, _right(meant, right, line, sentence.text)]
+
+
+def _spelt(line: Spoken, last: Statement) -> list[Statement]:
+    """Return the statement before with a word put right, as chat does with an asterisk."""
+    starred = _CORRECTED.match(line.text)
+    right = starred.group(1).strip() if starred else ""
+    return [_right(last, right, line, line.text)] if 0 < len(words(right)) <= _LONGEST_SPELT else []
 
 
 def _right(wrong: Statement, right: str, line: Spoken, text: str) -> Statement:
@@ -286,6 +302,11 @@ def _best(hits: Sequence[_Hit]) -> list[_Hit]:
         if not inside:
             kept.append(hit)
     return kept
+
+
+def _begins(said: str, sentence: Sentence, place: int) -> bool:
+    """Return whether `said` begins with the word at `place`: nothing was taken from before it."""
+    return words(said)[:1] == sentence.words[place : place + 1]
 
 
 def _dates_of(hit: _Hit, hits: Sequence[_Hit], dates: Sequence[Said]) -> list[Said]:
