@@ -12,7 +12,10 @@ from memory.channels.lexical import Lexical
 from memory.channels.recency import Recency
 from memory.channels.scoped import ScopedSearch
 from memory.clock import Clock
+from memory.consolidate import Consolidator
 from memory.events import Channel
+from memory.extract.languages import load_languages, load_slots
+from memory.extract.rules import RuleExtractor
 from memory.history import History
 from memory.model import SourceKind
 from memory.names import NameIndex
@@ -72,7 +75,7 @@ async def open_parts(
     settings: MemorySettings, *, channel: Channel, embedder: Embedder, clock: Clock, any_model: bool = False
 ) -> Parts:
     """Open or create everything below `settings.data_dir`; `facade.open_memory` says what can go wrong."""
-    rules = load_rules(settings.languages)
+    rules, slots = load_rules(settings.languages), load_slots()
     async with AsyncExitStack() as opening:
         opening.callback(InstanceLock.take(settings.data_dir).release)
         database = await Database.open(settings.data_dir / "memory.db", synchronous=settings.synchronous)
@@ -91,6 +94,7 @@ async def open_parts(
             caches=caches,
             embedder=embedder,
             abandoned=abandoned,
+            consolidator=Consolidator(database, RuleExtractor(load_languages(settings.languages), slots), slots, clock),
         )
         opening.push_async_callback(upkeep.stop)
         await upkeep.prepare(any_model=any_model)

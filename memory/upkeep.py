@@ -8,6 +8,8 @@ import structlog
 from memory.background import Background
 from memory.caches import RecallCaches
 from memory.clock import Clock
+from memory.consolidate import GROUP as TURNS
+from memory.consolidate import Consolidator
 from memory.index import GROUP
 from memory.jobs import Jobs
 from memory.model import Health, JobRow
@@ -18,7 +20,7 @@ from memory.store.database import Database
 from memory.trace import Abandoned
 
 _MEND = "mend"
-_KINDS = ("index", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
+_KINDS = ("index", "consolidate", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
 
 
@@ -35,6 +37,7 @@ class Upkeep:
         caches: RecallCaches,
         embedder: Embedder,
         abandoned: Abandoned,
+        consolidator: Consolidator,
     ) -> None:
         self._background = background
         self._database = database
@@ -47,6 +50,7 @@ class Upkeep:
         self._lost: dict[str, None] = {}
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
+        worker.register("consolidate", self._then_forget(consolidator.consolidate), group=TURNS)
         worker.register("purge", self._then_forget(indexer.purge))
         worker.register("drift", self._then_forget(indexer.repair))
         worker.chore(_MEND, self._mend)

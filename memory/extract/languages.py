@@ -92,6 +92,7 @@ class Language(_Table):
     trailing: Words  # taken from its end
     negators: Words  # close before a statement, they undo it
     empty: Words  # what is said in one of these words is nothing
+    vague: Words  # no name of what something is said of: "my favourite one"
     months: dict[str, int]
     weekdays: dict[str, int]  # Monday is 0
     seasons: dict[str, int]  # the month in which it begins

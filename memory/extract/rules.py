@@ -117,7 +117,7 @@ class _Reader:
             return None
         if not spans and rule.effect == "is" and not rule.dated:
             said = self._captured(sentence, match.span())
-        if (spans and not said) or self._says_nothing(said) or ("key" in match.re.groupindex and self._says_nothing(key or " ")):
+        if (spans and not said) or self._says_nothing(said) or ("key" in match.re.groupindex and not self._is_key(key)):
             return None
         if spans and rule.bare and not _begins(said, sentence, sentence.place(min(s for s, _ in spans.values()))):
             return None
@@ -137,6 +137,9 @@ class _Reader:
     def _says_nothing(self, said: str) -> bool:
         found = words(said)
         return bool(said) and (not found or (len(found) == 1 and found[0] in self.language.empty))
+
+    def _is_key(self, key: str) -> bool:
+        return not self.language.vague.issuperset(words(key))
 
     def _value(self, number: str) -> int:
         folded = number.casefold()

@@ -9,13 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from memory.store import tombstones
+from memory.store import facts, tombstones
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
 from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
 from memory.store.streams import stream_for
-from memory.store.tables import FactRow, table_of
-
-FACT = table_of(FactRow)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,6 +22,7 @@ class Erasure:
     lines: int = 0
     removed: dict[str, list[str]] = field(default_factory=dict)  # collection -> ids
     rewritten: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)  # lines whose fact had the words of an erased one: to be consolidated again
 
 
 def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
@@ -43,11 +41,14 @@ def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     gone: list[str] = []
     for document in _resting_on(connection, [row.seq for row in rows]):
         left = [one for one in document.provenance if one not in erased]
-        if left:
+        if left and document.kind == "fact" and document.provenance[0] in erased:
+            gone.append(document.id)  # its words are those of the message that goes
+            erasure.unread += left
+        elif left:
             erasure.rewritten += _without(connection, document, left)
         else:
             gone.append(document.id)
-    erasure.rewritten += _restore_superseded(connection, gone)
+    erasure.rewritten += facts.restore(connection, gone)
     erasure.removed = remove(connection, gone)
     return erasure
 
@@ -91,17 +92,3 @@ def _without(connection: Connection, document: Row[Any], left: Sequence[str]) ->
             return put(connection, [again]) if again else []
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left)))
     return []
-
-
-def _restore_superseded(connection: Connection, gone: Sequence[str]) -> list[str]:
-    """Make the facts true again whose only contradiction goes; return their ids."""
-    restored: list[str] = []
-    for piece in chunks(gone):
-        older = select(FACT.c.id).where(FACT.c.superseded_by.in_(piece), FACT.c.id.not_in(gone)).order_by(FACT.c.id)
-        restored += [str(id_) for id_ in connection.scalars(older)]
-    for piece in chunks(restored):
-        open_again = {"superseded_by": None, "invalid_at": None, "expired_at": None}
-        connection.execute(update(FACT).where(FACT.c.id.in_(piece)).values(**open_again))
-        living = {"superseded": False, "invalid_at": None, "indexed_model": None}
-        connection.execute(update(DOCUMENT).where(DOCUMENT.c.id.in_(piece)).values(**living))
-    return restored
