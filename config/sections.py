@@ -73,8 +73,8 @@ class Batching(Section):
     """When chat lines are put together into one turn."""
 
     size: Positive = Field(default=20, description="Lines that close a batch.")
-    quiet_seconds: Seconds = Field(default=2.0, description="Silence that closes a batch.")
-    longest_wait_seconds: Seconds = Field(default=8.0, description="Longest time a line waits in an open batch.")
+    quiet_seconds: Seconds = Field(default=4.0, description="Silence that closes a batch.")
+    longest_wait_seconds: Seconds = Field(default=15.0, description="Longest time a line waits in an open batch.")
     addressed_grace_seconds: Seconds = Field(default=0.8, description="How long a line to the bot waits for its second half.")
 
 
@@ -122,6 +122,7 @@ class Retrieval(Section):
     episode_hits: Positive = Field(default=3, description="Candidates asked of one stream.")
     lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
+    gap: Share = Field(default=0.35, description="A source is cut where its scores fall by this part of the best one.")
     dense_floor: float = Field(default=0.15, description="Cosine below which a hit counts for nothing.")
     lexical_floor: Weight = Field(default=0.0, description="BM25 score below which a hit counts for nothing.")
     fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
@@ -201,6 +202,7 @@ class Embedding(Section):
     )
     base_url: str = Field(default="", description="Endpoint of kind openai.")
     model: str = Field(default="", description="Model name of kind openai.")
+    dimension: Count = Field(default=0, description="Vector length of kind openai; 0: the endpoint is asked at the start.")
     timeout_seconds: Seconds = Field(default=10.0, description="Deadline of one call of kinds e5 and openai.")
     api_key: SecretStr = Field(
         default=SecretStr(""),
@@ -218,7 +220,7 @@ class Llm(Section):
     retries: Count = Field(default=1, description="Repeats after a failure that may pass.")
     max_tokens: Positive = Field(default=160, description="Longest reply, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.4, description="0 is the same answer each time.")
-    prompt_tokens: Positive = Field(default=3000, description="Longest prompt, in tokens.")
+    prompt_tokens: Annotated[int, Field(ge=2600)] = Field(default=3500, description="Longest prompt, in tokens.")
     concurrency: Positive = Field(default=2, description="Requests at a time.")
     api_key: SecretStr = Field(
         default=SecretStr(""),
@@ -234,11 +236,16 @@ class Manners(Section):
         default="addressed",
         description="addressed: only when spoken to; questions: open questions too; never: listen and remember.",
     )
-    viewer_cooldown_seconds: Seconds = Field(default=5.0, description="Pause between replies to one viewer.")
-    channel_cooldown_seconds: Seconds = Field(default=1.0, description="Pause between replies.")
+    viewer_cooldown_seconds: Seconds = Field(default=10.0, description="Pause for one viewer; moderators are exempt.")
+    channel_cooldown_seconds: Seconds = Field(default=3.0, description="Pause between replies.")
     max_characters: Annotated[int, Field(ge=20, le=450)] = Field(default=450, description="Longest reply; it is cut at a word.")
     blocked_words: tuple[str, ...] = Field(default=(), description="A reply that holds one of these is not sent.")
-    keep_links: bool = Field(default=False, description="Keep links in replies; off: they are taken out.")
+    strip_links: bool = Field(default=True, description="Take links out of replies.")
+    repeat_seconds: Seconds = Field(default=600.0, description="A reply is not said again within this time.")
+    late_seconds: Seconds = Field(default=60.0, description="An answer that would come later than this is not given.")
+    messages_per_window: Positive = Field(
+        default=20, description="Posts in 32 seconds; where the bot is a moderator Twitch takes 100."
+    )
     dry_run: bool = Field(default=False, description="Think and log, send nothing.")
     ignored_bots: tuple[str, ...] = Field(
         default=("nightbot", "streamelements", "streamlabs", "moobot", "fossabot", "wizebot", "sery_bot", "soundalerts"),
@@ -250,17 +257,18 @@ class Commands(Section):
     """Chat commands."""
 
     prefix: Annotated[str, Field(min_length=1, max_length=3)] = Field(default="!", description="What a command begins with.")
-    memory: tuple[str, ...] = Field(
-        default=("memory", "memoria"), description="Names of the command that says what the bot remembers."
-    )
+    memory: tuple[str, ...] = Field(default=("memory", "memoria"), description="Words for: what is this bot?")
+    language: Literal["it", "en"] = Field(default="it", description="Language of its answer.")
 
 
 class Persona(Section):
     """Who the bot is."""
 
-    name: str = Field(default="Ricordo", description="What it calls itself.")
-    aliases: tuple[str, ...] = Field(default=("ricordo",), description="Words by which chat addresses it, besides its login.")
-    file: Path | None = Field(default=None, description="Markdown or TOML file with its character; empty: the bundled one.")
+    aliases: tuple[str, ...] = Field(
+        default=(),
+        description="Words by which chat addresses it, besides @login and name. Choose none that is also an everyday word.",
+    )
+    file: Path | None = Field(default=None, description="TOML file with its character; empty: the bundled one.")
     canon: Path | None = Field(
         default=None, description="Folder of its lore, one Markdown file an entry; empty: the bundled one."
     )

@@ -1,9 +1,17 @@
 """The memory. Outsiders import from here alone."""
 
+from memory.block import history_items as history_items
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
+from memory.embed.cached import CachedEmbedder as CachedEmbedder
+from memory.embed.e5 import E5Embedder as E5Embedder
+from memory.embed.openai import OpenAIEmbedder as OpenAIEmbedder
+from memory.embed.use import UseEmbedder as UseEmbedder
+from memory.embedding import EmbedderKind as EmbedderKind
+from memory.embedding import make_embedder as make_embedder
 from memory.errors import BotMemoryError as BotMemoryError
+from memory.errors import CollectionLost as CollectionLost
 from memory.errors import DirectoryInUse as DirectoryInUse
 from memory.errors import IndexUnavailable as IndexUnavailable
 from memory.errors import InvalidRow as InvalidRow
@@ -80,3 +88,6 @@ from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
 from memory.recipes import recipes as recipes
+from memory.rules import RulesInvalid as RulesInvalid
+from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
+from memory.tokens import count_tokens as count_tokens

@@ -1,6 +1,6 @@
 """The gate: evidence that is too weak, or far behind the best, does not go on. Returning nothing is an answer. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import words
@@ -14,14 +14,17 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
     """Return the evidence that is good enough, in its order, and what was left out (`below_gate`).
 
     A hit stays if one channel vouches for it: an exact look-up, a dense cosine at or above `dense_floor`, or a lexical score
-    above `lexical_floor`; and if its fused score reaches `fused_floor`. Then each source is cut where the scores fall by
-    `gap` of the best one or more: one item where one stands out, none by itself. An open question ("what do you know about
-    me?") is not cut by gaps. A profile is not searched, so of its facts only those stay that the same viewer's search found
-    too or that share a word with the question; all of them where the question is open or the search gave nothing.
+    above `lexical_floor`; and if its fused score reaches `fused_floor`. Then each item is compared with the best of its
+    source: the mean of s_c / max s_c over the channels that found something, weighted as messages are in fusion, must be at
+    least 1 - `gap`, so that one item is left where one stands out. Raw scores are compared, since fused ones are stretched to
+    0..1 even where all hits are alike. What an exact look-up found has no degrees and is not cut, nor is the answer to an
+    open question ("what do you know about me?"). A profile is not searched: of its facts those stay that the same viewer's
+    search found too or that share a word with the question, and all of them where the question is open or the search gave
+    nothing.
     """
     limits = recipe.gate
     strong = [item for item in evidence if _vouched(item, limits) and item.score >= limits.fused_floor]
-    kept = strong if plan.explicit_recall else _before_gaps(strong, limits)
+    kept = strong if plan.explicit_recall else _near_the_best(strong, recipe)
     if not plan.explicit_recall:
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
@@ -42,20 +45,23 @@ def _vouched(item: Evidence, limits: Gate) -> bool:
     return any(channel not in PRIORS and channel not in {"dense", "lexical"} for channel in given)
 
 
-def _before_gaps(evidence: Sequence[Evidence], limits: Gate) -> list[Evidence]:
-    kept: list[Evidence] = []
-    last: dict[str, float] = {}
-    best: dict[str, float] = {}
-    closed: set[str] = set()
+def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
+    weights = recipe.fusion.message_weights
+    best: dict[str, dict[str, float]] = {}
     for item in evidence:
-        name = item.request.name
-        top = best.setdefault(name, item.score)
-        if top > 0 and last.get(name, item.score) - item.score >= limits.gap * top:
-            closed.add(name)
-        if name not in closed:
-            kept.append(item)
-            last[name] = item.score
-    return kept
+        tops = best.setdefault(item.request.name, {})
+        for channel in weights:
+            tops[channel] = max(tops.get(channel, 0.0), item.channels.get(channel, 0.0))
+    return [item for item in evidence if _share(item, best[item.request.name], weights) >= 1 - recipe.gate.gap]
+
+
+def _share(item: Evidence, best: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return how near the item comes to the best of its source, 0 to 1; 1 where no channel has degrees to compare."""
+    compared = {channel: weight for channel, weight in weights.items() if best[channel] > 0}
+    if not compared or item.channels.keys().isdisjoint(weights):
+        return 1.0
+    near = sum(weight * max(0.0, item.channels.get(channel, 0.0)) / best[channel] for channel, weight in compared.items())
+    return near / sum(compared.values())
 
 
 def _asked_for(item: Evidence, kept: Sequence[Evidence], searched: Sequence[SourceRequest]) -> bool:

@@ -65,6 +65,8 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         return Ask(reading=reading, why="asks to keep something" if reading.remember else "speaks to the bot and asks nothing")
     people = _people(reading, scene)
     domains = reading.domains
+    if reading.second and not people and set(domains) == {"relation"}:
+        domains = ()  # the bot's own family is canon
     if domains and set(people) <= {scene.stream.channel.id}:
         people = {}  # a record of the channel: its streamer is named and not asked about
     persona = not people and _about_bot(reading, domains)
@@ -168,12 +170,14 @@ def parent_of(reading: Reading, window: Window) -> HistoryLine | None:
 
 
 def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
-    told = reading.open_recall or reading.recall or reading.bot_said or reading.happened or reading.cues
+    told = reading.world or reading.open_recall or reading.recall or reading.bot_said or reading.happened or reading.cues
     return reading.persona or (reading.second and not domains and not told)
 
 
 def _streams(reading: Reading, people: Mapping[str, str], domains: Sequence[str], scene: Scene) -> tuple[StreamChoice, ...]:
     """Return the streams asked about; none for a question about the author, or for a record, that points to no stream."""
+    if reading.world and not people and not reading.cues:
+        return ()
     own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said)
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:

@@ -54,6 +54,10 @@ def evidence_item(evidence: Evidence, setting: Setting) -> Item:
         valid_at=document.valid_at,
         invalid_at=document.invalid_at,
         current=document.invalid_at is None or document.invalid_at > setting.now,
+        kind=document.kind,
+        words=document.text,
+        subject_name=_name(document.subject, setting) if document.subject else None,
+        author_name=_name(document.author, setting) if document.author else None,
     )
 
 

@@ -15,6 +15,7 @@ from memory.clock import Clock
 from memory.model import Document
 from memory.ports import Vectors
 from memory.recipes import Caches
+from memory.trace import Abandoned
 
 Hits = list[tuple[str, float]]  # document ids of one collection with one channel's scores, best first
 K = TypeVar("K", bound=Hashable)
@@ -38,13 +39,14 @@ class _Kept(Generic[V]):
 class Cache(Generic[K, V]):
     """Values by key, each with the identities (`tags`) it was made from; concurrent requests for one key share one load."""
 
-    def __init__(self, *, seconds: float, entries: int, clock: Clock) -> None:
+    def __init__(self, *, seconds: float, entries: int, clock: Clock, abandoned: Abandoned | None = None) -> None:
+        """Keep `entries` values for `seconds`; loads that nobody waits for any more go to `abandoned`."""
         self._lifetime = timedelta(seconds=seconds)
         self._entries = entries
         self._clock = clock
         self._kept: OrderedDict[K, _Kept[V]] = OrderedDict()
         self._flights: dict[K, _Flight[V]] = {}
-        self._leaving: set[asyncio.Task[V]] = set()
+        self._abandoned = Abandoned() if abandoned is None else abandoned
 
     def __len__(self) -> int:
         """Return the number of values kept."""
@@ -102,8 +104,7 @@ class Cache(Generic[K, V]):
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.task.done():
-                self._leaving.add(flight.task)
-                flight.task.cancel()
+                self._abandoned.take(flight.task)
 
     def _keep(self, key: K, kept: _Kept[V]) -> None:
         if self._entries <= 0 or not self._lifetime:
@@ -119,7 +120,6 @@ class Cache(Generic[K, V]):
 
     def _landed(self, key: K, flight: _Flight[V]) -> None:
         self._forget_flight(key, flight)
-        self._leaving.discard(flight.task)
         if not flight.task.cancelled():
             flight.task.exception()  # read, so that asyncio does not report it where every passenger left
 
@@ -130,12 +130,15 @@ class RecallCaches:
     The tags are names of collections.
     """
 
-    def __init__(self, settings: Caches, clock: Clock) -> None:
+    def __init__(self, settings: Caches, clock: Clock, abandoned: Abandoned | None = None) -> None:
+        """Make them by the settings; what nobody waits for any more goes to `abandoned`."""
         query, entries = settings.query_seconds, settings.entries
-        self.vectors = Cache[bytes, Vectors](seconds=query, entries=entries, clock=clock)
-        self.hits = Cache[tuple[str, str, str, int], Hits](seconds=query, entries=entries, clock=clock)
-        self.profiles = Cache[tuple[str, str], list[Document]](seconds=settings.profile_seconds, entries=entries, clock=clock)
-        self.lore = Cache[str, list[Document]](seconds=settings.lore_seconds, entries=1, clock=clock)
+        self.vectors = Cache[bytes, Vectors](seconds=query, entries=entries, clock=clock, abandoned=abandoned)
+        self.hits = Cache[tuple[str, str, str, int], Hits](seconds=query, entries=entries, clock=clock, abandoned=abandoned)
+        self.profiles = Cache[tuple[str, str], list[Document]](
+            seconds=settings.profile_seconds, entries=entries, clock=clock, abandoned=abandoned
+        )
+        self.lore = Cache[str, list[Document]](seconds=settings.lore_seconds, entries=1, clock=clock, abandoned=abandoned)
         self.erasures = 0
 
     def changed(self, *collections: str) -> None:

@@ -20,7 +20,7 @@ from memory.extract.rules import Spoken
 from memory.normalise import same_key
 from memory.reconcile import Assert, Invalidate, Revise, Skip, changed_with, reconcile
 from memory.salience import salience
-from memory.statements import Fact, Slot, Statement
+from memory.statements import Fact, Statement
 from memory.store import facts, outbox
 from memory.store.database import Database
 from memory.store.rows import line_of
@@ -43,15 +43,11 @@ class Extractor(Protocol):
 class Consolidator:
     """Makes facts of messages, reconciled with what is known."""
 
-    def __init__(self, database: Database, extractor: Extractor, slots: Mapping[str, Slot], clock: Clock) -> None:
+    def __init__(self, database: Database, extractor: Extractor, clock: Clock) -> None:
         """Read from and write to `database`, which stays the caller's."""
         self._database = database
         self._extractor = extractor
         self._clock = clock
-        self._groups: dict[str, list[str]] = {}
-        for slot in slots.values():
-            if slot.group:
-                self._groups.setdefault(slot.group, []).append(slot.name)
 
     async def consolidate(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Consolidate turns (`turn`) and single lines (`lines`); what is no viewer's own memory is passed over.
@@ -84,7 +80,7 @@ class Consolidator:
         written: list[str] = []
         for statement in stated:
             if statement.source in own:
-                written += known.take(statement, self._groups.get(statement.slot.group, ()), streams[statement.source])
+                written += known.take(statement, streams[statement.source])
         if written:
             name = uuid5(_JOBS, "\x1f".join(written))
             payload = {"documents": written}
@@ -100,7 +96,7 @@ class _Known:
         self._facts = {fact.id: fact for fact in held}
         self._now = milliseconds(now)
 
-    def take(self, statement: Statement, group: Sequence[str], stream_id: str) -> list[str]:
+    def take(self, statement: Statement, stream_id: str) -> list[str]:
         """Reconcile one statement and write what follows; return the documents to index."""
         known = list(self._facts.values())
         actions = reconcile(statement, known)
@@ -110,7 +106,7 @@ class _Known:
         by = next((action.fact_id for action in actions if isinstance(action, Revise)), own)
         written: list[str] = []
         ended: list[Fact] = []
-        for action in (*actions, *changed_with(statement, known, group)):
+        for action in (*actions, *changed_with(statement, known)):
             match action:
                 case Assert():
                     written += self._add(action, own, stream_id)

@@ -49,6 +49,7 @@ class Memory:
             parts.caches.index_changed()
             parts.history.begin(stream.id)
         await parts.surroundings.load_streams()
+        await parts.upkeep.warm()
         await _show(parts)
 
     async def end_stream(self, stream_id: str, at: datetime) -> None:
@@ -80,12 +81,12 @@ class Memory:
         """Store the turn, its reply and its jobs in one transaction. Recording the same turn again changes nothing."""
         await self._parts.recorder.record(turn)
         authors = {line.user.id for line in turn.batch.lines if line.user is not None}
-        await self._grown(turn.batch.stream_id, authors)
+        self._grown(turn.batch.stream_id, authors)
 
     async def record_reply(self, stream_id: str, reply: BotReply) -> None:
         """Store something the bot said outside of `record` (a log's own replies), with its job."""
         await self._parts.recorder.record_reply(stream_id, reply)
-        await self._grown(stream_id, ())
+        self._grown(stream_id, ())
 
     async def recorded(self, turn_id: str) -> bool:
         """Return whether the turn was recorded (a replay that was killed goes on from there)."""
@@ -105,6 +106,8 @@ class Memory:
 
     def _erased(self, parts: Parts, erasing: asyncio.Task[int]) -> None:
         self._erasing.discard(erasing)
+        if not erasing.cancelled():
+            erasing.exception()  # read, so that asyncio does not report it where the caller is gone
         parts.history.removed()
         parts.caches.erased()
         parts.upkeep.poke()
@@ -168,12 +171,12 @@ class Memory:
         """Close it."""
         await self.close()
 
-    async def _grown(self, stream_id: str, viewer_ids: Iterable[str]) -> None:
+    def _grown(self, stream_id: str, viewer_ids: Iterable[str]) -> None:
         """What these viewers said, and the stream, can be found in full text now, and soon in the index."""
         parts = self._parts
         parts.caches.changed(collection_name("stream", stream_id), *(collection_name("viewer", id_) for id_ in viewer_ids))
+        parts.history.changed()
         parts.upkeep.poke()
-        await _show(parts)
 
 
 async def _show(parts: Parts) -> None:

@@ -21,18 +21,23 @@ class History:
             self._stream_id = stream_id
             self.removed()
 
+    def changed(self) -> None:
+        """Read the lines again at the next look; until then, the ones known before stand."""
+        self._fresh = False
+        self._changes += 1
+
     def removed(self) -> None:
         """Forget every line at once: something was taken away, and only SQL knows what is left."""
         self._lines = ()
-        self._changed()
+        self.changed()
 
     async def added(self) -> None:
-        """Read the lines that were stored since; until that is done, the ones known before stand.
+        """Read the lines that were stored since.
 
         Raises:
             StoreUnavailable: they could not be read; the next look tries again.
         """
-        self._changed()
+        self.changed()
         await self._load()
 
     def known(self, stream_id: str, limit: int, *, without: frozenset[str] = frozenset()) -> Window:
@@ -50,10 +55,6 @@ class History:
             return _window(stream_id, await self._reader.history(stream_id, limit + len(without)), limit, without)
         await self._load()
         return _window(stream_id, self._lines, limit, without)
-
-    def _changed(self) -> None:
-        self._fresh = False
-        self._changes += 1
 
     async def _load(self) -> None:
         while not self._fresh and self._stream_id is not None:

@@ -35,6 +35,7 @@ class Reading:
     happened: bool = False  # asks about something that happened
     remote: bool = False  # … and says that it is long past
     said: bool = False  # asks who said or did it
+    world: bool = False  # asks about the world at large
     about_one: bool = False  # asks about one person or animal: "how old is …"
     bot_said: bool = False
     cues: tuple[str, ...] = ()  # of here, last, past, first
@@ -53,7 +54,10 @@ def read(
     addressed = _addressed(message, bot, named=named, replies=replies_to_bot)
     if not addressed and not goes_on:
         return Reading(message=message, text=text, plain="")
-    return _flags(message, text, spaced(text), addressed, rules=rules)
+    plain = spaced(text)
+    if not addressed and not _any(rules, "follow_up", plain):
+        return Reading(message=message, text=text, plain=plain)
+    return _flags(message, text, plain, addressed, rules=rules)
 
 
 def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Sequence[Rules]) -> Reading:
@@ -80,6 +84,7 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
         happened=any(table.event.found(plain) for table in episode),
         remote=any(table.remote.found(plain) for table in episode),
         said=any(table.said.found(plain) for table in episode),
+        world=_any(rules, "world", plain),
         about_one=_any(rules, "about_one", plain),
         bot_said=any(table.bot_said.found(plain) for table in episode),
         cues=("here", *cues) if away and not cues else cues,
@@ -89,6 +94,8 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
 
 def _asks(text: str, plain: str, rules: Sequence[Rules]) -> bool:
     """Return whether the text, or a clause of it, has the form of a question: chat leaves the question mark out."""
+    if _any(rules, "exclaim", plain):
+        return False
     whole = any(_any(rules, name, plain) for name in ("question", "ask", "recall", "open_recall"))
     return whole or any(_any(rules, "question", spaced(clause)) for clause in CLAUSE.split(text)[1:])
 

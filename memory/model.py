@@ -219,6 +219,10 @@ class Item:
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
     current: bool = True
+    kind: str = ""  # the document's kind; empty where unknown
+    words: str = ""  # the statement alone, without who and when: for whoever phrases it anew; empty: read it out of `text`
+    subject_name: str | None = None  # display names as of now, for the same purpose
+    author_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

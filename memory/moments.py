@@ -98,7 +98,7 @@ def streams_for(
         (other for other in past if other.id != stream.id), key=lambda other: (other.started_at, other.id), reverse=True
     )
     chosen = [*_by_cue(reading, stream, earlier, now=now, rules=rules)]
-    if not chosen and (reading.happened or reading.bot_said or reading.said):
+    if not chosen and (reading.happened or reading.bot_said or reading.said or reading.open_recall):
         chosen = [StreamChoice(stream_id=stream.id, why="asks about something that happened")]
         chosen += [
             StreamChoice(stream_id=s.id, why="it may have happened in an earlier stream") for s in earlier[:RECENT_STREAMS]

@@ -2,7 +2,8 @@
 
 A phrase is words separated by spaces, matched against `normalise.spaced` text, whole words only:
 `ricord*` a word that begins so · `*avo` a word that ends so · `(a|b c)` one of these · `di?` a word that may be missing ·
-`_` any one word · `..` up to three words in between · `^` (first) only where the text begins.
+`_` any one word · `..` up to three words in between · `^` (first) only where the text begins ·
+`$` (last, a word by itself) only where it ends.
 Every repetition is bounded by a space, so matching takes time linear in the text for a given rule file.
 """
 
@@ -60,10 +61,12 @@ def _one(phrase: str) -> str:
 
 
 def _fixed(token: str) -> bool:
-    return token not in {"..", "_"} and not token.endswith("?")
+    return token not in {"..", "_", "$"} and not token.endswith("?")
 
 
 def _part(token: str, phrase: str) -> str:
+    if token == "$":  # noqa: S105 - a sign of the notation, no secret
+        return "$"
     if token == "..":  # noqa: S105 - a sign of the notation, no secret
         return _GAP
     if token == "_":  # noqa: S105 - a sign of the notation, no secret

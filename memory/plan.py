@@ -48,10 +48,14 @@ def make_plan(  # noqa: PLR0913 - the planner's inputs, each of its own kind and
     return Plan(
         requests=requests,
         targets=targets,
-        reasons=(*_told(asks), *reasons, *(f"{request.name}: {request.why}" for request in requests)),
+        reasons=(
+            *(_told(asks) if asks else ("nobody wrote a message",)),
+            *reasons,
+            *(f"{request.name}: {request.why}" for request in requests),
+        ),
         explicit_recall=any(ask.reading.recall and (ask.people or ask.covered) for ask in asks),
         asks_memory=any(_asks_memory(ask) for ask in asks),
-        covered=any(ask.covered for ask in asks),
+        covered=any(ask.covered for ask in asks) and not any(_asks_memory(ask) for ask in asks),
         as_of=next((ask.as_of for ask in asks if ask.as_of), None),
         language=language_of((message.text for message in batch.messages), rules),
     )
@@ -95,7 +99,7 @@ def _told(asks: Iterable[Ask]) -> Iterable[str]:
 
 
 def _asks_memory(ask: Ask) -> bool:
-    personal = ask.people or ask.streams or OWNED.intersection(ask.domains) or ask.reading.recall or ask.reading.open_recall
+    personal = ask.people or ask.streams or OWNED.intersection(ask.domains)
     return bool(personal) and not ask.covered and ask.reading.question and bool(ask.reading.addressed)
 
 

@@ -61,7 +61,7 @@ class Gate:
     dense_floor: float = 0.15
     lexical_floor: float = 0.0
     fused_floor: float = 0.0
-    gap: float = 0.35  # of the best score: a source is cut where its scores fall by that much
+    gap: float = 0.5  # how far below the best of its source a hit may stay, 0 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,11 +130,11 @@ def _ended(statement: Statement, current: Sequence[Fact]) -> tuple[Action, ...]:
     return tuple(Invalidate(fact_id=fact.id, at=statement.begins) for fact in meant)
 
 
-def changed_with(statement: Statement, known: Sequence[Fact], group: Sequence[str]) -> tuple[Invalidate, ...]:
-    """Return what else is past where a statement says that something changed: the older facts of its slot's `group`."""
-    if not statement.change or not statement.slot.group:
+def changed_with(statement: Statement, known: Sequence[Fact]) -> tuple[Invalidate, ...]:
+    """Return what else is past where a statement says that something changed: older facts of the slots that change with it."""
+    if not statement.change:
         return ()
-    others = {name for name in group if name != statement.predicate}
+    others = statement.slot.group
     return tuple(
         Invalidate(fact_id=fact.id, at=statement.begins)
         for fact in known

@@ -88,13 +88,11 @@ class Recorder:
         def write(connection: Connection) -> tuple[int, viewers.Seen]:
             return _observe(connection, batch, self._stream(connection, batch.stream_id))
 
-        added, seen = await self._database.write(write)
-        self._book.note(seen)
-        return added
+        return (await self._database.write(write, committed=lambda done: self._book.note(done[1])))[0]
 
     async def record(self, turn: Turn) -> None:
         """Store what came of a turn: its reply, its documents and its jobs. A recorded turn stays as it is."""
-        self._book.note(await self._database.write(lambda connection: self._record(connection, turn)))
+        await self._database.write(lambda connection: self._record(connection, turn), committed=self._book.note)
 
     def _record(self, connection: Connection, turn: Turn) -> viewers.Seen:
         turn_id = turn.batch.id

@@ -19,7 +19,7 @@ class Slot:
 
     name: str
     single: bool = False  # a new value supersedes the old one; otherwise values add up
-    group: str = ""  # slots that change together: with a new job the old work place is past too
+    group: tuple[str, ...] = ()  # slots that change with it: with a new job the old work place is past too
     contrary: str = ""  # the slot that the same object cannot be in as well
     stable: bool = False  # true before it was said: where somebody was born
     importance: float = 0.5  # 0 to 1: where salience begins

@@ -73,9 +73,10 @@ def _hits(token: str, pair: str, *, capital: bool, who: Around, rules: Sequence[
             yield from ((hit, pair) for hit in owners[:1])
         return
     whole = who.index.exact(token) or who.index.exact(pair)
-    yield from (
-        (hit, word) for hit in (_one_of(whole, who) or _part(word, who, sure=sure or capital) or _near(word, who, sure=sure))
-    )
+    found = _one_of(whole, who) or _part(word, who, sure=sure or capital)
+    if not found and word.endswith("s"):  # chat leaves out the apostrophe: "bobs dog"
+        found = _one_of(who.index.exact(word[:-1]), who) or _part(word[:-1], who, sure=sure or capital)
+    yield from ((hit, word) for hit in (found or _near(word, who, sure=sure)))
 
 
 def _is_word(word: str, rules: Sequence[Rules], *, capital: bool) -> bool:

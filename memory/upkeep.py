@@ -10,16 +10,18 @@ from memory.caches import RecallCaches
 from memory.clock import Clock
 from memory.consolidate import GROUP as TURNS
 from memory.consolidate import Consolidator
+from memory.errors import BotMemoryError
 from memory.index import GROUP
 from memory.jobs import Jobs
 from memory.model import Health, JobRow
 from memory.ports import Embedder, JobHandler
 from memory.recipes import MemorySettings
-from memory.store import census
+from memory.store import meta
 from memory.store.database import Database
-from memory.trace import Abandoned
+from memory.trace import Abandoned, Trace
 
 _MEND = "mend"
+_WARM_SECONDS = 5.0
 _KINDS = ("index", "consolidate", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
 
@@ -48,6 +50,7 @@ class Upkeep:
         self._abandoned = abandoned
         self._jobs = Jobs(database, clock)
         self._lost: dict[str, None] = {}
+        self._warm = False
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
         worker.register("consolidate", self._then_forget(consolidator.consolidate), group=TURNS)
@@ -64,6 +67,14 @@ class Upkeep:
         await self._background.worker.recover(everything=True)
         if not any_model:
             await self._background.indexer.check_model()
+
+    async def warm(self) -> None:
+        """Have the model loaded before the first question, which would else come too early. A failure is logged, not raised."""
+        if self._warm:
+            return
+        self._warm = True
+        trace = Trace(self._clock, total_seconds=_WARM_SECONDS, abandoned=self._abandoned)
+        await trace.run("warm", self._embedder.embed(["."]), within=_WARM_SECONDS, otherwise=None)
 
     def lost(self, collections: Sequence[str]) -> None:
         """Have these collections built anew from SQL, soon."""
@@ -101,7 +112,7 @@ class Upkeep:
     async def health(self) -> Health:
         """Return counts, lag and problems."""
         async with self._database.reading() as session:
-            counts = await census.counts(session)
+            counts = await session.run_sync(lambda reading: meta.counts(reading.connection()))
         jobs = await self._jobs.counts()
         return Health(
             **counts,
@@ -129,9 +140,12 @@ class Upkeep:
         return tuple(found)
 
     async def _mend(self) -> None:
-        while self._lost:
-            collection = next(iter(self._lost))
-            documents = await self._background.indexer.rebuild(collection)
+        for collection in list(self._lost):
+            try:
+                documents = await self._background.indexer.rebuild(collection)
+            except BotMemoryError as error:
+                log.warning("collection_not_rebuilt", collection=collection, error=str(error))
+                return
             self._lost.pop(collection, None)
             self._caches.changed(collection)
             log.warning("collection_rebuilt", collection=collection, documents=documents)

@@ -1,4 +1,4 @@
-"""Probes as cases: read from an annotated log, checked against it, and refused with file, line and field where they are wrong."""
+"""Probes as cases: read from an annotated log, checked against it, and refused by file, line and field."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,7 +87,8 @@ def to_case(probe: Probe) -> Case:
     if probe.category not in CATEGORIES:
         raise CaseError(f"category: {probe.category!r} is not one of {', '.join(CATEGORIES)}")
     if not probe.batch:
-        raise CaseError("batch: is empty; a probe asks with at least one message")
+        message = "batch: is empty; a probe asks with at least one message"
+        raise CaseError(message)
     return Case(
         id=probe.id,
         at=probe.at,

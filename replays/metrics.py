@@ -1,6 +1,6 @@
-"""The metrics of the evaluation contract. Each maps one probe to (numerator, denominator), or None where it says nothing about it.
+"""The metrics of the evaluation contract. Each maps one probe to (numerator, denominator), None where it does not apply.
 
-The value over a set of probes is Σ numerators / Σ denominators: a mean where every denominator is 1, a ratio of counts otherwise.
+The value over probes is Σ numerators / Σ denominators: a mean where every denominator is 1, a ratio of counts otherwise.
 """
 
 import unicodedata
@@ -146,7 +146,9 @@ METRICS: dict[str, Metric] = {
     "block_tokens": block_tokens,
     "degraded_rate": degraded_rate,
 }
-LOWER_IS_BETTER = frozenset({"irrelevant_share", "misattribution_rate", "stale_rate", "retrieval_rate", "block_tokens", "degraded_rate"})
+LOWER_IS_BETTER = frozenset(
+    {"irrelevant_share", "misattribution_rate", "stale_rate", "retrieval_rate", "block_tokens", "degraded_rate"}
+)
 
 
 def _precision(scored: Scored) -> Fraction:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replays.metrics import Fraction
 
@@ -23,7 +24,7 @@ class Estimate:
 
 
 def estimate(fractions: Sequence[Fraction], *, seed: int) -> Estimate:
-    """Return Σ numerators / Σ denominators with the percentile bootstrap over probes (Efron and Tibshirani 1993, chapter 13)."""
+    """Return Σ numerators / Σ denominators with the percentile bootstrap over probes (Efron, Tibshirani 1993)."""
     if not fractions:
         return Estimate(value=None, low=None, high=None, count=0)
     pairs = np.asarray(fractions, dtype=np.float64)
@@ -37,7 +38,7 @@ def estimate(fractions: Sequence[Fraction], *, seed: int) -> Estimate:
 
 
 def paired_difference(ours: Sequence[float], theirs: Sequence[float], *, seed: int) -> Estimate:
-    """Return mean(ours − theirs) over the same probes, with the paired bootstrap.
+    """Return the mean of ours minus theirs over the same probes, with the paired bootstrap.
 
     Raises:
         ValueError: the lists differ in length.
@@ -46,10 +47,10 @@ def paired_difference(ours: Sequence[float], theirs: Sequence[float], *, seed: i
     return estimate(differences, seed=seed)
 
 
-def _resampled(pairs: "np.ndarray[tuple[int, int], np.dtype[np.float64]]", seed: int) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
+def _resampled(pairs: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     generator = np.random.default_rng(seed)
     picks = generator.integers(0, len(pairs), size=(RESAMPLES, len(pairs)))
-    sums: np.ndarray[tuple[int, int], np.dtype[np.float64]] = pairs[picks].sum(axis=1)
+    sums: NDArray[np.float64] = pairs[picks].sum(axis=1)
     return sums
 
 
@@ -68,9 +69,9 @@ def mcnemar_exact(ours: Sequence[bool], theirs: Sequence[bool]) -> tuple[int, in
 
 
 def minimum_detectable_effect(count: int, discordant_share: float, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """Return the smallest paired difference δ that `count` probes show with this power, None where they cannot show any.
+    """Return the smallest paired difference d that `count` probes show with this power, None where they cannot show any.
 
-    Solves n = (z_α √ψ + z_β √(ψ − δ²))² / δ² for δ, ψ the share of discordant pairs (Connor 1987).
+    Solves n = (z_a √p + z_b √(p - d²))² / d² for d, p the share of discordant pairs (Connor 1987).
     """
     if count == 0 or discordant_share <= 0:
         return None

@@ -28,7 +28,8 @@ HOSTILE = {
 
 def unit(count: int, dimension: int = 32, seed: int = 0) -> Vectors:
     rows = np.random.default_rng(seed).standard_normal((count, dimension)).astype(np.float32)
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    scaled: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return scaled
 
 
 def exact(vectors: Vectors, ids: Sequence[str], query: Vectors, limit: int) -> list[str]:

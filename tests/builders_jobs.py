@@ -9,9 +9,12 @@ from random import Random
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from sqlalchemy import Connection, CursorResult, delete, insert, select
+from fakes.file_vectors import FileVectors
+from fakes.noted_embedder import NotedEmbedder
+from sqlalchemy import Connection, CursorResult, delete, insert, select, update
 
 from memory.clock import Clock, VirtualClock
+from memory.index import Indexer
 from memory.model import JobRow
 from memory.recipes import JobLimits
 from memory.store import outbox
@@ -20,6 +23,7 @@ from memory.store.stamps import milliseconds
 from memory.store.tables import DocumentRow, DocumentSourceRow, LineRow, StreamRow, TurnRow, table_of
 from memory.worker import Worker
 
+_DOCUMENT = table_of(DocumentRow)
 START = datetime(2026, 3, 1, 20, 0, tzinfo=UTC)
 QUICK = replace(JobLimits(), drain_seconds=0.05, lease_seconds=30.0)
 
@@ -154,3 +158,22 @@ async def open_database(directory: Path) -> Database:
     database = await Database.open(directory / "memory.db")
     await database.write(add_stream)
     return database
+
+
+def an_indexer(database: Database, vectors: FileVectors, embedder: NotedEmbedder | None = None) -> Indexer:
+    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder(), clock=VirtualClock(START))
+
+
+async def turns(database: Database, numbers: Sequence[int], *, reply: bool = False) -> list[str]:
+    def add(connection: Connection) -> list[str]:
+        return [identity for number in numbers for identity in add_turn(connection, number, reply=reply)]
+
+    return await database.write(add)
+
+
+async def marks(database: Database) -> list[str | None]:
+    return await database.write(lambda c: list(c.scalars(select(_DOCUMENT.c.indexed_model).order_by(_DOCUMENT.c.seq))))
+
+
+async def change(database: Database, identity: str, **values: object) -> None:
+    await database.write(lambda c: c.execute(update(_DOCUMENT).where(_DOCUMENT.c.id == identity).values(**values)).rowcount)

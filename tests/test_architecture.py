@@ -14,7 +14,7 @@ FORBIDDEN_NAMES = {
     "utils", "common", "core", "manager", "engine", "service", "base", "helpers", "helper",
     "context", "entity", "node", "data", "info", "process",
 }  # fmt: skip
-FILE_LINES, BODY_LINES, PARAMETERS = 400, 40, 7
+FILE_LINES, BODY_LINES = 400, 40
 BROAD_EXCEPTS = {"memory/worker.py", "memory/trace.py", "bot/loop.py"}  # the job worker, Trace.run, the chat loop
 
 FILES = sorted(path for package in (*PACKAGES, "tests", "bench") for path in (ROOT / package).rglob("*.py"))

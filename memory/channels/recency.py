@@ -1,17 +1,16 @@
-"""The recency channel: what is newest. A prior, never evidence: fusion lets it lift what another channel matched, no more."""
+"""The recency channel: how new a document is. A prior, never evidence: it ranks what others found, and finds nothing."""
 
-from memory.ports import MemoryReader
+from collections.abc import Iterable
+from datetime import datetime
+
+from memory.caches import Hits
+from memory.model import Document
+from memory.salience import recency
+
+NAME = "recency"
 
 
-class Recency:
-    """Ranks the newest documents of a collection, whatever is asked."""
-
-    name = "recency"
-
-    def __init__(self, reader: MemoryReader) -> None:
-        self._reader = reader
-
-    async def find(self, collection: str, query: str, limit: int) -> list[tuple[str, float]]:  # noqa: ARG002 - any question
-        """Return the newest documents; the score is 1 / rank."""
-        newest = await self._reader.newest(collection, limit)
-        return [(document.id, 1.0 / rank) for rank, document in enumerate(newest, start=1)]
+def by_recency(documents: Iterable[Document], now: datetime) -> Hits:
+    """Return the documents newest first, each with 2^(-age / half-life), see `memory.salience`."""
+    newest_first = sorted(documents, key=lambda document: (-document.at.timestamp(), document.id))
+    return [(document.id, recency(document.at, now)) for document in newest_first]

@@ -8,14 +8,13 @@ from datetime import datetime
 import structlog
 
 from memory.caches import Cache, Hits
-from memory.channels import Channel
+from memory.channels import Channel, recency
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
 from memory.recipes import Recipe
 from memory.trace import Trace
 
 CHANNEL_SHARE = 0.8  # of a source's deadline: the rest is for turning ids into documents
-PRIOR = "recency"  # says nothing about the question, so it brings no document of its own
 _DEPTH_STEP = 16
 
 log = structlog.get_logger(__name__)
@@ -54,7 +53,9 @@ class ScopedSearch:
         documents = await self._reader.documents(list({id_ for hits in found.values() for id_, _ in hits}))
         kept = {document.id: document for document in documents.values() if _fits(document, request, asking, belongs)}
         alive = {name: [hit for hit in hits if hit[0] in kept] for name, hits in found.items()}
-        best = {id_ for name, hits in alive.items() if name != PRIOR for id_, _ in hits[:limit]}
+        best = {id_ for hits in alive.values() for id_, _ in hits[:limit]}
+        if recency.NAME in asking.recipe.channels:
+            alive[recency.NAME] = recency.by_recency((kept[id_] for id_ in best), asking.at)
         return [
             _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
         ]

@@ -37,7 +37,7 @@ class SlotTable(_Table):
     """A slot as `slots.toml` writes it."""
 
     single: bool = False
-    group: str = ""
+    group: tuple[str, ...] = ()
     contrary: str = ""
     stable: bool = False
     importance: float = Field(default=0.5, ge=0, le=1)
@@ -142,8 +142,9 @@ def load_slots(folder: Path = FOLDER) -> dict[str, Slot]:
     """
     read = _read(folder / "slots.toml", SlotFile)
     for name, table in read.slot.items():
-        if table.contrary and table.contrary not in read.slot:
-            raise RulesInvalid(f"slots.toml: key 'slot.{name}.contrary': there is no slot {table.contrary!r}")
+        for other in (table.contrary, *table.group):
+            if other and other not in read.slot:
+                raise RulesInvalid(f"slots.toml: slot {name!r} names {other!r}, which is no slot")
     return {name: Slot(name=name, **table.model_dump()) for name, table in read.slot.items()}
 
 

@@ -102,11 +102,13 @@ class Rules(_Table):
     in_month: WordSet  # words before a month that make it a moment: "a febbraio", "in february"
     numbers: dict[str, int]
     question: PhraseList  # forms that ask, with or without a question mark
+    exclaim: PhraseList  # begins like a question and is none, where no question mark stands: "when i was", "what a"
     ask: PhraseList  # imperatives and courtesies that ask: "dimmi", "can you tell me"; their persons mean nothing
     remember: PhraseList  # asks the bot to keep something
     recall: PhraseList  # asks what the memory holds about somebody
     open_recall: PhraseList  # asks whether the memory holds something ("do you remember"): a question about memory
     persona: PhraseList  # asks about the bot itself without a second person
+    world: PhraseList  # asks about the world at large: "who invented", "how do you cook"
     about_one: PhraseList  # asks about one person or animal by name: "how old is"
     catch_up: PhraseList  # asks to repeat what was just said
     follow_up: PhraseList  # goes on from the question before: "e", "and"

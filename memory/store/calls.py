@@ -13,12 +13,15 @@ T = TypeVar("T")
 class Calls:
     """A pool of threads of its own. Belongs to one event loop."""
 
-    def __init__(self, name: str, *, threads: int, waiting: int) -> None:
-        """Run on `threads` threads, with at most `waiting` calls unfinished."""
+    def __init__(self, name: str, *, threads: int, waiting: int, patient: bool = False) -> None:
+        """Run on `threads` threads, with at most `waiting` calls unfinished.
+
+        `patient`: queue behind abandoned calls too; else a call is refused at once when they hold every thread.
+        """
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._name, self._threads, self._waiting = name, threads, waiting
         self._unfinished = self._stuck = 0
-        self._closed = False
+        self._closed, self._patient = False, patient
         self._idle = asyncio.Event()
         self.abandoned = 0  # calls nobody waited for to the end, since the start
 
@@ -69,7 +72,7 @@ class Calls:
         if self._closed:
             msg = f"The {self._name} threads of the index are closed; open the memory again."
             raise MemoryClosed(msg)
-        if self._stuck >= self._threads:
+        if self._stuck >= self._threads and not self._patient:
             msg = (
                 f"Every {self._name} thread of the index hangs in a call nobody waits for; restart the program if this goes on."
             )

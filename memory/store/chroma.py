@@ -1,7 +1,7 @@
 """The vector index on Chroma, in this process: the one place that imports chromadb.
 
 Chroma holds ids and vectors, never text, and is never asked to embed: its own model stays unloaded, its telemetry off.
-Measured traps and the reasons for folders, limits and retries: decision record on the index.
+Measured traps and the reasons for folders, limits and retries: docs/decisions/0005-vector-index-in-small-folders.md.
 """
 
 import asyncio
@@ -181,7 +181,7 @@ class ChromaIndex:
         """Serve `store`; `ChromaIndex.open` builds it all."""
         self._store, self._cache = store, cache
         self._reads = Calls("read", threads=read_threads, waiting=64)
-        self._writes = Calls("write", threads=1, waiting=1024)
+        self._writes = Calls("write", threads=1, waiting=1024, patient=True)
         self._closed = False
 
     @classmethod

@@ -8,18 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, select, update
-from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.store.tables import DocumentRow, DocumentSourceRow, LineRow, MetaRow, TurnRow, table_of
+from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
+from memory.store.episodes import TURN
+from memory.store.meta import store_value, value_of
 
-_DOCUMENT = table_of(DocumentRow)
-_SOURCE = table_of(DocumentSourceRow)
-_LINE = table_of(LineRow)
-_TURN = table_of(TurnRow)
-_META = table_of(MetaRow)
-_D = _DOCUMENT.c
-_VARIABLES = 5000  # values in one statement; SQLite takes 32,766
+_D = DOCUMENT.c
 _EMBEDDER = "index_embedder"
 _SELECT = select(_D.seq, _D.id, _D.collection, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
 
@@ -46,8 +41,7 @@ def _indexable(row: RowMapping) -> Indexable:
 
 
 def _parts(values: Iterable[Any]) -> Iterable[Sequence[Any]]:
-    every = list(dict.fromkeys(values))
-    return (every[start : start + _VARIABLES] for start in range(0, len(every), _VARIABLES))
+    return chunks(list(dict.fromkeys(values)))
 
 
 async def of_jobs(session: AsyncSession, payloads: Sequence[Mapping[str, Any]]) -> list[Indexable]:
@@ -56,10 +50,10 @@ async def of_jobs(session: AsyncSession, payloads: Sequence[Mapping[str, Any]]) 
     lines = [payload["reply"] for payload in payloads if "reply" in payload]
     named = [identity for payload in payloads for identity in payload.get("documents", ())]
     for part in _parts(turns):
-        for row in await session.execute(select(_TURN.c.line_ids, _TURN.c.reply_id).where(_TURN.c.id.in_(part))):
+        for row in await session.execute(select(TURN.c.line_ids, TURN.c.reply_id).where(TURN.c.id.in_(part))):
             lines += [*row.line_ids, *([row.reply_id] if row.reply_id else [])]
     resting = [
-        _D.seq.in_(select(_SOURCE.c.document_seq).join(_LINE, _LINE.c.seq == _SOURCE.c.line_seq).where(_LINE.c.id.in_(part)))
+        _D.seq.in_(select(SOURCE.c.document_seq).join(LINE, LINE.c.seq == SOURCE.c.line_seq).where(LINE.c.id.in_(part)))
         for part in _parts(lines)
     ]
     found: dict[int, Indexable] = {}
@@ -118,17 +112,15 @@ def mark(connection: Connection, indexed: Sequence[Indexable], model: str | None
         rows = [row for row in connection.execute(living).all() if row.collection == before[row.id].collection]
         alive |= {row.id for row in rows}
         same = [row.id for row in rows if row.text == before[row.id].text]
-        connection.execute(update(_DOCUMENT).where(_D.id.in_(same)).values(indexed_model=model))
+        connection.execute(update(DOCUMENT).where(_D.id.in_(same)).values(indexed_model=model))
     return alive
 
 
 async def embedder(session: AsyncSession) -> str | None:
     """Return the embedder that the index was built by, None where nothing was indexed yet."""
-    found: str | None = await session.scalar(select(_META.c.value).where(_META.c.key == _EMBEDDER))
-    return found
+    return await session.run_sync(lambda reading: value_of(reading.connection(), _EMBEDDER))
 
 
 def store_embedder(connection: Connection, name: str) -> None:
     """Note the embedder that the index is built by."""
-    row = insert(_META).values(key=_EMBEDDER, value=name)
-    connection.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": name}))
+    store_value(connection, _EMBEDDER, name)

@@ -130,29 +130,29 @@ class Folders(Generic[C]):
         finally:
             with self._changed:
                 folder.busy = False
+                self._changed.notify_all()
                 if folder.client is not None:
                     self._take(name, folder, collection)
                 else:
                     self._forget(name)
-                self._changed.notify_all()
         return folder
 
     def _full(self, folder: _Folder[C], collection: str) -> bool:
         return collection not in folder.touched and len(folder.touched) >= self._limits.each()
 
     def _take(self, name: str, folder: _Folder[C], collection: str) -> _Folder[C]:
-        folder.leases += 1
         folder.touched.add(collection)
         self._folders.move_to_end(name)
-        self._make_room()
+        self._make_room(folder)
+        folder.leases += 1
         return folder
 
-    def _make_room(self) -> None:
+    def _make_room(self, keep: _Folder[C]) -> None:
         for name, folder in list(self._folders.items()):
             touched = sum(len(other.touched) for other in self._folders.values())
             if len(self._folders) <= self._limits.folders and touched <= self._limits.touched_all:
                 return
-            if not folder.leases and not folder.busy:
+            if folder is not keep and not folder.leases and not folder.busy:
                 self._close(folder)
                 self._forget(name)
 

@@ -8,7 +8,7 @@ from memory.errors import DirectoryInUse, StoreUnavailable
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system
+except ImportError:  # pragma: no cover - not a POSIX system
     fcntl = None  # type: ignore[assignment]  # the code below asks
 try:
     import msvcrt
@@ -64,7 +64,7 @@ class InstanceLock:
 def _lock(descriptor: int) -> None:
     if fcntl is not None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    else:
+    else:  # pragma: no cover - Windows
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         os.lseek(descriptor, 0, os.SEEK_SET)

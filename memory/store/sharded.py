@@ -2,7 +2,9 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -17,6 +19,7 @@ from memory.store.shards import Place, Registry, chroma_name
 from memory.store.vector_cache import CachedCollection
 
 _NOT_ON_DISK = "Nothing found on disk"  # a client that touched too many collections, or files that are gone
+_PRUNE_SECONDS = 2.0
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
@@ -97,6 +100,7 @@ class ShardedCollections:
         """
         self._root, self._open_client, self._exact_rows = root, opener, exact_rows
         self._registry, self._registry_lock = Registry.open(root), threading.Lock()
+        self._used: set[Path] = set()
         self._large: set[str] = set()
         self._folders: Folders[FolderClient] = Folders(self._open, limits)
 
@@ -136,7 +140,7 @@ class ShardedCollections:
             IndexUnavailable: anything may or may not be stored; repeat the call.
         """
         names = {write.collection: chroma_name(write.collection) for write in writes}
-        with self._registry_lock:
+        with self._registered():
             places = self._registry.assign(names.values())
         lost, made = [], []
         try:
@@ -147,7 +151,7 @@ class ShardedCollections:
                 else:
                     lost.append(write.collection)
         finally:
-            with self._registry_lock:
+            with self._registered():
                 self._registry.mark_made([name for name in made if not places[name][0].made])
         if lost:
             raise _lost(lost)
@@ -158,7 +162,7 @@ class ShardedCollections:
         place = self._find(collection)
         if place is None:
             return
-        with self._registry_lock:
+        with self._registered():
             self._registry.mark_unclean(place.name, place.folder)
         with self._folders.lease(place.folder, place.name) as client:
             if client.has(place.name):
@@ -170,7 +174,7 @@ class ShardedCollections:
         self._large.discard(collection)
         if place is None:
             return
-        with self._registry_lock:
+        with self._registered():
             self._registry.forget(place.name, place.folder)
         try:
             with self._folders.lease(place.folder, place.name) as client:
@@ -186,25 +190,39 @@ class ShardedCollections:
         Raises:
             IndexUnavailable: a folder could not be cleaned; it stays marked and the next call tries again.
         """
-        with self._registry_lock:
+        with self._registered():
             unclean = self._registry.unclean()
         for folder, names in unclean.items():
             with self._folders.closed(folder):
                 self._clean(folder, names)
-            with self._registry_lock:
+            with self._registered():
                 self._registry.mark_clean(folder)
-        with self._registry_lock:
+        with self._registered():
             self._registry.scrub()
         return len(unclean)
 
     def close(self) -> None:
-        """Close every folder and the registry."""
+        """Close every folder and the registry, and remove what Chroma left lying in the folders that were used."""
         self._folders.close()
-        with self._registry_lock:
+        with self._registered():
             self._registry.close()
+        deadline = time.monotonic() + _PRUNE_SECONDS
+        for path in sorted(self._used):
+            if path.is_dir() and time.monotonic() < deadline:
+                with suppress(OSError):  # only room on the disk is lost, and the next close tries again
+                    chroma_files.prune(path)
+
+    @contextmanager
+    def _registered(self) -> Iterator[None]:
+        try:
+            with self._registry_lock:
+                yield
+        except sqlite3.Error as error:
+            msg = f"The registry of the index in {self._root} failed: {error}. Check the room on the disk; repeat the call."
+            raise IndexUnavailable(msg) from error
 
     def _find(self, collection: str) -> Place | None:
-        with self._registry_lock:
+        with self._registered():
             return self._registry.find(chroma_name(collection))
 
     def _read(self, collection: str, work: Callable[[FolderClient, str], T | None]) -> T | None:
@@ -254,7 +272,7 @@ class ShardedCollections:
         if not chroma_files.exists(path):
             return
         try:
-            with self._registry_lock:
+            with self._registered():
                 wanted = self._registry.names(folder)
             present = set(chroma_files.names(path))
             client = self._open_client(path)
@@ -290,6 +308,7 @@ class ShardedCollections:
         except sqlite3.DatabaseError as error:
             msg = f"The folder {path} of the index is spoilt ({error}); `ricordo reindex` builds it anew."
             raise FolderSpoilt(msg) from error
+        self._used.add(path)
         return self._open_client(path)
 
 

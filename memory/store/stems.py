@@ -11,8 +11,9 @@ from functools import lru_cache
 import snowballstemmer
 
 _WORD = re.compile(r"[^\W_]+")
-_LONGEST_STEMMED = 24  # longer ones are shouts and links
-_LONGEST = 40
+_STEMMED = range(4, 25)  # letters: shorter words have no ending to lose, longer ones are shouts and links
+_SHOUT = re.compile(r"(.)\1\1")  # no word of either language has a letter three times in a row
+_LONGEST = 40  # what is cached of a word is bounded too: chat is hostile
 _MOST = 2000  # words of one text that are indexed
 _ITALIAN = snowballstemmer.stemmer("italian")
 _ENGLISH = snowballstemmer.stemmer("english")
@@ -22,7 +23,8 @@ def folded(text: str) -> str:
     """Return `text` in compatibility form, without case and combining marks (`perché` and `PERCHE` are the same)."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    plain = unicodedata.normalize("NFKD", text).casefold()  # a mathematical A has a case only once it is plain
+    decomposed = unicodedata.normalize("NFKD", plain)
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
@@ -33,15 +35,15 @@ def _ascii(stem: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _stems_of(word: str) -> tuple[str, ...]:
-    if not word.isascii() or not word.isalpha() or len(word) > _LONGEST_STEMMED:
-        return (_ascii(word[:_LONGEST]),)
+    if not word.isascii() or not word.isalpha() or len(word) not in _STEMMED or _SHOUT.search(word):
+        return (_ascii(word),)
     return tuple(dict.fromkeys((_ITALIAN.stemWord(word), _ENGLISH.stemWord(word))))
 
 
 def word_stems(text: str) -> list[tuple[str, ...]]:
     """Return the stems of each word of `text`, in its order, repeats kept; each stem of `[a-z0-9_]` alone, safe to quote."""
     words = _WORD.findall(folded(text[: _MOST * _LONGEST]))[:_MOST]
-    return [found for word in words if (found := _stems_of(word))]
+    return [found for word in words if (found := _stems_of(word[:_LONGEST]))]
 
 
 def stems(text: str) -> str:

@@ -19,10 +19,10 @@ class CachedCollection:
     """The ids and vectors of one collection. Rows grow by doubling."""
 
     def __init__(self, ids: Sequence[str], vectors: Vectors) -> None:
-        """Take `ids` and their (n, dimension) vectors."""
+        """Copy `ids` and their (n, dimension) vectors."""
         self._ids = list(ids)
         self._rows = {document_id: row for row, document_id in enumerate(self._ids)}
-        self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._vectors = np.array(vectors, dtype=np.float32)
 
     def __len__(self) -> int:
         """Return how many vectors it holds."""
@@ -139,7 +139,7 @@ class VectorCache:
         if entry is None or entry.dimension != vectors.shape[1]:
             self._remove(name)
             if fresh:
-                self._hold(name, CachedCollection(ids, vectors.copy()))
+                self._hold(name, CachedCollection(ids, vectors))
             return
         before = entry.bytes
         entry.upsert(ids, vectors)

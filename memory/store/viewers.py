@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
@@ -168,13 +169,16 @@ def _known(people: Sequence[Row[Any]], names: Sequence[Row[Any]]) -> list[KnownV
 class ViewerBook:
     """Everybody known, in memory: the planner asks every turn, and 100,000 rows are too many to read every turn.
 
-    Read whole once, then kept up by whoever writes. What is noted while the first reading is under way lies over its result.
+    Read whole once, then kept up by whoever writes, from the writer's thread. What is noted while a reading is under way is
+    laid over its result: the reading may have begun before it.
     """
 
     def __init__(self) -> None:
         """Start unread."""
+        self._lock = Lock()
         self._people: dict[str, KnownViewer] | None = None
-        self._waiting: list[Seen] = []
+        self._readings = 0
+        self._meanwhile: list[Seen] = []
 
     async def everybody(self, database: Database) -> list[KnownViewer]:
         """Return everybody, reading them from the database the first time.
@@ -183,25 +187,40 @@ class ViewerBook:
             StoreUnavailable: the first reading failed; the next call tries again.
         """
         if self._people is None:
-            self._waiting.clear()
+            await self._read(database)
+        return list((self._people or {}).values())
+
+    async def _read(self, database: Database) -> None:
+        with self._lock:
+            self._readings += 1
+        try:
             async with database.reading() as session:
                 read = {viewer.id: viewer for viewer in await all_known(session)}
-            if self._people is None:
-                self._people = read
-                for seen in self._waiting:
-                    self.note(seen)
-        return list(self._people.values())
+            with self._lock:
+                if self._people is None:
+                    self._people = read
+                    for seen in self._meanwhile:
+                        _lay_over(read, seen)
+        finally:
+            with self._lock:
+                self._readings -= 1
+                if not self._readings:
+                    self._meanwhile.clear()
 
     def note(self, seen: Seen) -> None:
-        """Take what was just committed."""
-        if self._people is None:
-            self._waiting.append(seen)
-            return
-        self._people |= {viewer.id: viewer for viewer in seen.changed}
-        for id_, at in seen.last_seen.items():
-            if id_ in self._people:
-                self._people[id_] = replace(self._people[id_], last_seen=at)
+        """Take what was just committed; from any thread."""
+        with self._lock:
+            if self._people is not None:
+                _lay_over(self._people, seen)
+            elif self._readings:
+                self._meanwhile.append(seen)
 
     def forget(self) -> None:
         """Read everybody anew at the next question."""
-        self._people = None
+        with self._lock:
+            self._people = None
+
+
+def _lay_over(people: dict[str, KnownViewer], seen: Seen) -> None:
+    people.update((viewer.id, viewer) for viewer in seen.changed)
+    people.update((id_, replace(people[id_], last_seen=at)) for id_, at in seen.last_seen.items() if id_ in people)

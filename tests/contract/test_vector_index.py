@@ -36,7 +36,6 @@ async def test_the_nearest_come_first_with_their_cosines(index: Index) -> None:
     await index.upsert("viewer-1", IDS, vectors)
     hits = await index.search("viewer-1", vectors[7:8], 4)
     assert [name for name, _ in hits] == exact(vectors, IDS, vectors[7:8], 4)
-    assert hits[0] == ("m:007", pytest.approx(1.0, abs=1e-4))
     assert [score for _, score in hits] == pytest.approx(sorted((vectors @ vectors[7])[:], reverse=True)[:4], abs=1e-3)
 
 
@@ -63,7 +62,7 @@ async def test_storing_again_replaces(index: Index) -> None:
     await index.upsert("viewer-1", ["a"], vectors[2:3])
     await index.upsert("viewer-1", ["a"], vectors[2:3])
     assert await index.ids("viewer-1") == {"a", "b"}
-    assert (await index.search("viewer-1", vectors[2:3], 1))[0] == ("a", pytest.approx(1.0, abs=1e-4))
+    assert dict(await index.search("viewer-1", vectors[2:3], 1)) == {"a": pytest.approx(1.0, abs=1e-4)}
 
 
 async def test_what_was_deleted_is_not_found(index: Index) -> None:
@@ -125,7 +124,7 @@ async def test_a_collection_may_be_named_like_a_path(index: Index, name: str, tm
     await index.upsert(name, ["a"], unit(1))
     await index.upsert(name + "_", ["b"], unit(1))
     assert [found for found, _ in await index.search(name, unit(1), 5)] == ["a"]
-    assert {path.name for path in tmp_path.iterdir()} <= {"chroma"}
+    assert _entries(tmp_path) <= {"chroma"}
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "a\ud800"])
@@ -150,3 +149,7 @@ async def test_closing_twice_is_fine(index: Index) -> None:
     await index.upsert("viewer-1", ["a"], unit(1))
     await index.close()
     await index.close()
+
+
+def _entries(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}

@@ -71,6 +71,6 @@ class InMemoryReader:
             for record in self.records
             if record.domain in domains
             and record.status != "deleted"
-            and (not wanted or wanted & set(record.viewers))
+            and (not wanted or not record.viewers or wanted & set(record.viewers))
             and (record.expires_at is None or at < record.expires_at)
         ]

@@ -191,6 +191,14 @@ async def test_a_checkpoint_moves_the_log_into_the_file(database: Database) -> N
     assert database.path.stat().st_size > size
 
 
+async def test_a_checkpoint_of_a_broken_file_says_what_to_do(tmp_path: Path) -> None:
+    database = await Database.open(tmp_path / "memory.db")
+    await database.close()
+    database.path.write_bytes(b"broken" * 1000)
+    with pytest.raises(StoreUnavailable, match="no SQLite database: move it away"):
+        await database.checkpoint()
+
+
 async def test_nothing_works_after_close_and_closing_twice_is_fine(tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "memory.db")
     await database.close()

@@ -1,3 +1,4 @@
+import asyncio
 import sqlite3
 from dataclasses import replace
 from datetime import timedelta
@@ -21,6 +22,7 @@ from memory import (
     Viewer,
     WrongChannel,
     open_memory,
+    recipes,
 )
 
 
@@ -180,7 +182,7 @@ async def test_health_counts_what_there_is(tmp_path: Path) -> None:
         await a_past_stream(memory)
         health = await memory.health()
         assert (health.viewers, health.streams, health.messages, health.turns, health.documents) == (2, 2, 2, 1, 3)
-        assert (health.embedder, health.dimension, health.lag_seconds) == ("hash/1", 32, 0.0)
+        assert (health.embedder, health.dimension, health.lag_seconds) == ("hash/32", 32, 0.0)
         assert health.problems == ()
         await tell(memory, a_batch(a_message("m9", "ancora", after=3)))
         assert {job.kind for job in await memory.jobs(state="ready")} >= {"index"}
@@ -209,7 +211,7 @@ async def test_another_channels_directory_is_refused_and_left_free(tmp_path: Pat
 async def test_another_model_is_refused_until_the_index_is_rebuilt(tmp_path: Path) -> None:
     async with opened(tmp_path) as memory:
         await a_past_stream(memory)
-    other = HashEmbedder("hash/2", dimension=16)
+    other = HashEmbedder(dimension=16)
     with pytest.raises(ModelMismatch, match="ricordo reindex"):
         async with opened(tmp_path, other):
             pass
@@ -232,3 +234,33 @@ async def test_a_closed_memory_says_so_and_closes_twice(tmp_path: Path) -> None:
             await memory.recall(asked("ci sei?"))
         with pytest.raises(MemoryClosed):
             await memory.observe(asked("ci sei?"))
+
+
+@pytest.mark.parametrize("name", sorted(recipes()))
+async def test_every_ablation_switches_off_what_it_names(name: str, tmp_path: Path) -> None:
+    recipe = recipes()[name]
+    async with opened(tmp_path) as memory:
+        await a_past_stream(memory)
+        recall = await memory.recall(asked("cosa ho detto del mio gatto nello scorso stream?"), recipe)
+        assert not recall.degraded
+        assert {request.kind.value for request in recall.plan.requests} <= recipe.sources
+        asked_channels = {step.step.split("/")[1] for step in recall.steps if "/" in step.step}
+        assert asked_channels <= recipe.channels
+        assert bool(recall.block.items) is ("recall" in recipe.sources)  # nothing is consolidated: no facts stand in for it
+
+
+async def test_many_turns_at_once_stay_apart(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await a_past_stream(memory)
+        async with asyncio.TaskGroup() as group:
+            recalls = [
+                (user.id, group.create_task(memory.recall(asked("come si chiama il mio gatto?", user=user, id_=f"q{number}"))))
+                for number, user in enumerate([ALICE, BOB] * 10)
+            ]
+            for number in range(10):
+                line = a_message(f"n{number}", f"riga {number}", after=number)
+                group.create_task(memory.observe(a_batch(line)))
+        for viewer_id, recalling in recalls:
+            assert {item.subject for item in recalling.result().block.items} == {viewer_id}
+        after = await memory.recall(asked("ci sei?", id_="last"))
+        assert {line.id for line in after.window.lines} == {f"n{number}" for number in range(10)}

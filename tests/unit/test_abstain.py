@@ -29,7 +29,8 @@ def test_any_channel_can_vouch_but_a_prior() -> None:
         an_evidence(a_document("r", "r"), recency=1.0),
         an_evidence(a_document("z", "z"), dense=0.1, lexical=0.0, recency=1.0),
     ]
-    assert texts(gate(items, PLAN, RECIPE)[0]) == ["d", "l", "x", "g"]
+    one_by_one = [item for item in items if gate([item], PLAN, RECIPE)[0]]
+    assert texts(one_by_one) == ["d", "l", "x", "g"]
 
 
 def test_a_fused_floor_holds_for_all() -> None:
@@ -37,31 +38,41 @@ def test_a_fused_floor_holds_for_all() -> None:
     assert texts(gate(items, PLAN, replace(RECIPE, gate=Gate(fused_floor=0.45)))[0]) == ["a"]
 
 
+def a_hit(name: str, **channels: float) -> Evidence:
+    return replace(an_evidence(a_document(name, name)), channels=channels)
+
+
 def test_one_item_stays_where_it_stands_out() -> None:
-    scores = {"a": 1.0, "b": 0.5, "c": 0.45}
-    kept, left = gate([an_evidence(a_document(t, t), score=s) for t, s in scores.items()], PLAN, RECIPE)
+    kept, left = gate([a_hit("a", dense=0.9), a_hit("b", dense=0.5), a_hit("c", dense=0.4)], PLAN, RECIPE)
     assert texts(kept) == ["a"]
     assert [item.document_id for item in left] == ["b", "c"]
 
 
-def test_close_scores_stay_together_and_each_source_is_cut_by_itself() -> None:
-    other = a_request(viewer_id="3")
-    items = [
-        an_evidence(a_document("a", "a"), score=1.0),
-        an_evidence(a_document("b", "b"), score=0.7),
-        an_evidence(a_document("c", "c"), score=0.1),
-        an_evidence(a_document("d", "d"), other, score=0.2),
-    ]
+def test_hits_that_are_alike_stay_together_and_each_source_is_cut_by_itself() -> None:
+    other = an_evidence(a_document("d", "d"), a_request(viewer_id="3"), dense=0.2)
+    items = [a_hit("a", dense=0.9), a_hit("b", dense=0.8), a_hit("c", dense=0.3), other]
     assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b", "d"]
 
 
-def test_scores_of_nothing_are_not_cut() -> None:
-    items = [an_evidence(a_document(t, t), score=0.0) for t in "ab"]
+def test_channels_are_compared_together_by_their_weights() -> None:
+    # dense .6, lexical .4: a .6 + 0, b .6 * .5 + .4, c .6 * .5 + 0 of 1; at least .6 is needed
+    items = [a_hit("a", dense=0.8), a_hit("b", dense=0.4, lexical=5.0), a_hit("c", dense=0.4)]
+    assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b"]
+    assert texts(gate([a_hit("l", lexical=5.0), a_hit("k", lexical=2.0)], PLAN, RECIPE)[0]) == ["l"]
+
+
+def test_what_an_auxiliary_channel_found_has_no_degrees_and_is_not_cut() -> None:
+    assert texts(gate([a_hit("a", dense=0.8), a_hit("g", graph=0.1)], PLAN, RECIPE)[0]) == ["a", "g"]
+
+
+def test_an_exact_look_up_is_not_cut_by_gaps() -> None:
+    lore = a_request(SourceKind.LORE, None)
+    items = [an_evidence(a_document(t, t, kind="lore"), lore, score=s, exact=s) for t, s in {"a": 1.0, "b": 0.0}.items()]
     assert texts(gate(items, PLAN, RECIPE)[0]) == ["a", "b"]
 
 
 def test_an_open_question_is_not_cut_by_gaps() -> None:
-    items = [an_evidence(a_document("a", "a"), score=1.0), an_evidence(a_document("b", "b"), score=0.1)]
+    items = [a_hit("a", dense=0.9), a_hit("b", dense=0.2)]
     assert len(gate(items, replace(PLAN, explicit_recall=True), RECIPE)[0]) == 2
 
 

@@ -122,6 +122,12 @@ def test_a_job_that_failed_comes_alone(connection: Connection) -> None:
     assert [keys(claim(connection)), keys(claim(connection))] == [["1"], ["2", "3"]]
 
 
+def test_a_group_takes_no_job_along_that_failed(connection: Connection) -> None:
+    add(connection, "fails", "2", "3")
+    fail(connection, claim(connection, 1)[0], retry_at=START + timedelta(seconds=1))
+    assert [keys(claim(connection, now=LATER)), keys(claim(connection, now=LATER))] == [["2", "3"], ["fails"]]
+
+
 def test_only_the_holder_of_the_lease_finishes_a_job(connection: Connection) -> None:
     add(connection, "1")
     stale = claim(connection, token=A)

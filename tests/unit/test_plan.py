@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from builders_plan import BOT, NOW, a_message, a_window, about, known, person, plan_for, sources
 
-from memory.events import Notice, Viewer
+from memory.events import Emote, Notice, Viewer
 from memory.model import HistoryLine, SourceKind, Window
 from memory.recipes import FULL, Limits, recipes
 
@@ -244,6 +244,32 @@ def test_a_history_that_does_not_answer_covers_nothing(text: str) -> None:
     plan = plan_for(text, window=a_window(("3", "dove abito io piove"), ("4", "the crabs won, granchi!"), ("2", "granchio")))
     assert not plan.covered
     assert plan.requests
+
+
+@pytest.mark.parametrize("text", ["nuvola ti ricordi il torneo di scacchi?", "nuvola do you remember the chess match"])
+def test_a_question_whether_the_bot_remembers_looks_into_the_streams(text: str) -> None:
+    assert sources(plan_for(text)) == {"stream:s3:episode", "stream:s2:episode", "stream:s1:episode"}
+
+
+@pytest.mark.parametrize(
+    "text", ["nuvola cosa sai dei buchi neri?", "nuvola do you know who invented the radio", "nuvola che sai del jazz?"]
+)
+def test_a_question_about_knowledge_of_the_world_asks_no_memory(text: str) -> None:
+    plan = plan_for(text)
+    assert plan.requests == ()
+    assert not plan.asks_memory
+    assert not plan.explicit_recall
+
+
+def test_a_batch_of_notices_alone_has_its_reason_too() -> None:
+    plan = plan_for(Notice(id="n", at=NOW, kind="raid", user=None))
+    assert plan.reasons == ("nobody wrote a message",)
+    assert plan.targets == ()
+
+
+def test_emotes_are_no_words_of_the_question() -> None:
+    plan = plan_for(a_message("nuvola dove abito? ioHype", emotes=(Emote(name="ioHype", start=19, end=25),)))
+    assert next(r for r in plan.requests if r.kind is SourceKind.RECALL).query == "dove abito?"
 
 
 def test_as_of_expressions_become_the_moment_of_the_plan() -> None:

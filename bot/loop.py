@@ -1,0 +1,380 @@
+"""The one way in: live chat and replayed logs feed the same loop, in order, one turn at a time."""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+
+import structlog
+
+from bot.batching import Batcher
+from bot.commands import Commands
+from bot.loop_settings import LoopSettings
+from bot.turn import TurnOutcome, TurnParts, run_turn
+from memory import (
+    Batch,
+    BotReply,
+    Channel,
+    Command,
+    Deletion,
+    Event,
+    Line,
+    MemoryClosed,
+    Message,
+    Notice,
+    Said,
+    Settle,
+    StateCall,
+    StoreUnavailable,
+    Stream,
+    StreamEvent,
+    Turn,
+    VirtualClock,
+)
+
+log = structlog.get_logger(__name__)
+Step = Callable[[], Awaitable[None]]
+OnTurn = Callable[[TurnOutcome], None]
+OnStream = Callable[[Stream], None]
+
+
+class ChatLoop:
+    """Feeds events to the bot. Call `feed`, `tick` and `finish` from one task; only `delete` may run beside them."""
+
+    def __init__(
+        self,
+        parts: TurnParts,
+        settings: LoopSettings,
+        channel: Channel,
+        *,
+        on_turn: OnTurn | None = None,
+        on_stream: OnStream | None = None,
+    ) -> None:
+        """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
+        if (parts.responder is None) != (settings.replies == "log"):
+            msg = "a loop needs a responder exactly where its own replies are wanted, not those of a log"
+            raise ValueError(msg)
+        self._parts = parts
+        self._memory = parts.memory
+        self._clock = parts.clock
+        self._addressing = parts.manners.addressing
+        self._settings = settings
+        self._channel = channel
+        self._on_turn = on_turn
+        self._on_stream = on_stream
+        self._commands = Commands(settings.commands)
+        self._batcher = Batcher(settings.effective_batching)
+        self._stream: Stream | None = None
+        self._begun_id: str | None = None  # the newest stream that the memory knows
+        self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._calls: list[StateCall] = []
+        self._todo: deque[Step] = deque()
+        self._retry_at: datetime | None = None
+        self._finished: deque[TurnOutcome] = deque()
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many of everything: events by type, lines left out by reason, turns, failures."""
+        return dict(self._counts)
+
+    @property
+    def pending(self) -> int:
+        """How many lines wait in the open batch."""
+        return len(self._batcher.lines)
+
+    async def start(self) -> None:
+        """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
+
+        Raises:
+            StoreUnavailable: the memory cannot be read.
+        """
+        if self._settings.resume:
+            return
+        for batch in await self._memory.unrecorded():
+            self._remember_ids(batch)
+            await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
+            self._counts["turns_cut_off"] += 1
+
+    async def feed(self, event: Event, *, arrived: datetime | None = None) -> None:
+        """Take one event; `arrived` is when it came in, where it had to wait since.
+
+        One bad event is logged and counted, and the next one is served.
+
+        Raises:
+            StoreUnavailable: the database stayed away for too long; everything up to `waiting_steps` steps was kept.
+            MemoryClosed: the memory was closed under the loop.
+        """
+        now = arrived or self._clock.now()
+        self._counts[type(event).__name__.lower()] += 1
+        try:
+            self._close(self._batcher.due(now))
+            await self._work()
+            await self._handle(event, now)
+            await self._work()
+        except (StoreUnavailable, MemoryClosed):
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad event must not end the evening
+            self._note_failure("event_failed", error, event_type=type(event).__name__)
+        self._report()
+
+    async def tick(self, now: datetime) -> None:
+        """Close what is due and run its turns.
+
+        Raises:
+            StoreUnavailable, MemoryClosed: as `feed`.
+        """
+        self._close(self._batcher.due(now))
+        await self._work()
+        self._report()
+
+    def next_due(self) -> datetime | None:
+        """Return when `tick` has something to do, None where nothing is pending."""
+        return min((at for at in (self._batcher.next_due(), self._retry_at) if at is not None), default=None)
+
+    async def flush(self, reason: str) -> None:
+        """Close the open batch and run its turn now.
+
+        Raises:
+            StoreUnavailable, MemoryClosed: as `feed`.
+        """
+        self._close(self._batcher.flush(reason, self._clock.now()))
+        await self._work()
+        self._report()
+
+    async def finish(self) -> None:
+        """Run what is pending to its end.
+
+        Raises:
+            StoreUnavailable: something could not be stored.
+        """
+        self._retry_at = None
+        await self.flush("end")
+        if self._todo:
+            msg = f"{len(self._todo)} steps could not be stored: the database stayed away. Free disk space and run again"
+            raise StoreUnavailable(msg)
+
+    async def delete(self, deletion: Deletion) -> None:
+        """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
+        self._parts.deleted.note(deletion)
+        self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        if self._begun_id is None:
+            self._early.append(deletion)
+            return
+        try:
+            await self._erase(self._begun_id, deletion)
+        except StoreUnavailable:
+            self._todo.append(partial(self._erase, self._begun_id, deletion))
+        except MemoryClosed:
+            raise
+        except Exception as error:  # noqa: BLE001 - the next deletion must be served
+            self._note_failure("deletion_failed", error)
+
+    async def _handle(self, event: Event, now: datetime) -> None:
+        match event:
+            case StreamEvent(event="online"):
+                self._go_online(event, now)
+            case StreamEvent():
+                self._go_offline(event, now)
+            case Message() | Notice():
+                await self._take_line(event, now)
+            case Command():
+                await self._obey(event, event.text, event.id)
+            case Deletion():
+                await self.delete(event)
+            case BotReply():
+                self._take_reply(event, now)
+            case StateCall():
+                self._take_call(event)
+            case Settle():
+                self._close(self._batcher.flush("end", now))
+                await self._work()
+                self._counts["jobs"] += await self._memory.run_jobs()
+            case _:
+                self._counts["passed_over"] += 1
+
+    async def _take_line(self, line: Line, now: datetime) -> None:
+        reason = self._left_out(line)
+        if reason is not None:
+            self._counts[f"left_out_{reason}"] += 1
+            return
+        self._remember(line.id)
+        if isinstance(line, Message) and self._commands.parse(line.text) is not None:
+            await self._obey(line, line.text, line.id)
+            return
+        self._ensure_stream(now)
+        addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
+        self._close(self._batcher.add(line, addressed=addressed, now=now))
+
+    def _left_out(self, line: Line) -> str | None:
+        """Return why a line is no part of the conversation, None where it is."""
+        names = {line.user.id, line.user.login.lower()} if line.user else set()
+        if self._addressing.bot.id in names:
+            self._addressing.own(line.id)
+            return "own"
+        if not self._settings.ignored.isdisjoint(names) or (isinstance(line, Message) and line.is_bot):
+            return "bot"
+        if isinstance(line, Message) and line.source_channel is not None and not self._settings.foreign_chat:
+            return "foreign"
+        if line.id in self._seen:
+            return "duplicate"
+        return "deleted" if self._parts.deleted.covers(line) else None
+
+    async def _obey(self, command: Command | Message, text: str, message_id: str | None) -> None:
+        parsed = self._commands.parse(text)
+        if parsed is None or self._settings.replies == "log":
+            self._counts["command_ignored"] += 1
+            return
+        answer = self._commands.answer(parsed, bot_name=self._addressing.bot.name)
+        if answer is None or not self._parts.manners.may_serve(command.user.id, command.badges, now=self._clock.now()):
+            self._counts["command_ignored"] += 1
+            return
+        delivery = await self._parts.speaker.say(answer, message_id, wanted=lambda: True)
+        log.info("command_answered", command=self._commands.meaning(parsed), state=delivery.state, reason=delivery.reason)
+
+    def _go_online(self, event: StreamEvent, now: datetime) -> None:
+        if event.bot is not None:
+            self._addressing.meet(event.bot)
+        self._begin(
+            Stream(
+                id=event.stream_id,
+                channel=event.channel or self._channel,
+                bot=self._addressing.bot,
+                started_at=event.at,
+                title=event.title,
+                category=event.category,
+            ),
+            now,
+        )
+
+    def _go_offline(self, event: StreamEvent, now: datetime) -> None:
+        self._close(self._batcher.flush("end", now))
+        stream_id = self._stream.id if self._stream else event.stream_id
+        self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
+        self._stream = None
+
+    def _ensure_stream(self, now: datetime) -> None:
+        if self._stream is None:
+            name = f"live-{self._channel.login}-{now:%Y%m%dT%H%M%SZ}"
+            self._begin(Stream(id=name, channel=self._channel, bot=self._addressing.bot, started_at=now, temporary=True), now)
+
+    def _begin(self, stream: Stream, now: datetime) -> None:
+        self._close(self._batcher.open(stream.id, now))
+        self._stream = stream
+        self._todo.append(partial(self._begin_in_memory, stream))
+
+    def _take_reply(self, reply: BotReply, now: datetime) -> None:
+        if self._settings.replies == "bot":
+            self._counts["recorded_reply_passed_over"] += 1
+            return
+        self._ensure_stream(now)
+        self._close(self._batcher.flush("addressed", now))
+        self._addressing.own(reply.id)
+        if self._stream is not None:
+            self._todo.append(partial(self._memory.record_reply, self._stream.id, reply))
+
+    def _take_call(self, call: StateCall) -> None:
+        if self._batcher.lines:
+            self._calls.append(call)
+        self._todo.append(partial(self._memory.apply_state, call))
+
+    def _close(self, batches: list[Batch]) -> None:
+        for batch in batches:
+            calls, self._calls = tuple(self._calls), []
+            self._todo.append(partial(self._turn, batch, calls))
+
+    async def _turn(self, batch: Batch, calls: tuple[StateCall, ...]) -> None:
+        kept = tuple(line for line in batch.lines if not self._parts.deleted.covers(line))
+        if not kept:
+            return
+        batch = batch if len(kept) == len(batch.lines) else Batch(
+            stream_id=batch.stream_id, lines=kept, closed_at=batch.closed_at, flush_reason=batch.flush_reason
+        )  # fmt: skip
+        if self._settings.resume and await self._memory.recorded(batch.id):
+            self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
+            self._addressing.own(f"reply:{batch.id}")
+            self._counts["turns_recorded_before"] += 1
+            return
+        outcome = await run_turn(batch, self._parts, calls=calls)
+        self._counts["turns"] += 1
+        self._counts[f"said_{outcome.turn.said.state}"] += 1
+        if not outcome.recorded:
+            self._todo.insert(1, partial(self._memory.record, outcome.turn))
+        self._finished.append(outcome)
+
+    async def _begin_in_memory(self, stream: Stream) -> None:
+        await self._memory.begin_stream(stream)
+        self._begun_id = stream.id
+        log.info("stream_begun", stream_id=stream.id, temporary=stream.temporary)
+        if self._on_stream is not None:
+            self._on_stream(stream)
+        while self._early:
+            await self._erase(stream.id, self._early[0])
+            self._early.popleft()
+
+    async def _erase(self, stream_id: str, deletion: Deletion) -> None:
+        hidden = await self._memory.delete(stream_id, deletion)
+        log.info("deletion_applied", scope=deletion.scope, lines=hidden)
+
+    async def _work(self) -> None:
+        """Take the steps in their order. While the database is away they wait, and nothing overtakes them."""
+        if self._retry_at is not None and self._clock.now() < self._retry_at:
+            self._give_up_when_full()
+            return
+        while self._todo:
+            try:
+                await self._todo[0]()
+            except StoreUnavailable as error:
+                self._retry_at = self._clock.now() + timedelta(seconds=max(0.1, self._settings.retry_seconds))
+                self._counts["store_unavailable"] += 1
+                log.warning("store_was_unavailable", waiting=len(self._todo), reason=str(error))
+                self._give_up_when_full()
+                return
+            except MemoryClosed:
+                raise
+            except Exception as error:  # noqa: BLE001 - a step that cannot be done must not hold up the next ones
+                self._note_failure("step_failed", error)
+            self._todo.popleft()
+        self._retry_at = None
+
+    def _give_up_when_full(self) -> None:
+        if len(self._todo) > self._settings.waiting_steps:
+            msg = f"the database has been away for {len(self._todo)} steps; free disk space, then start again"
+            raise StoreUnavailable(msg)
+
+    def _remember(self, line_id: str) -> None:
+        self._seen[line_id] = None
+        while len(self._seen) > self._settings.seen_ids:
+            self._seen.popitem(last=False)
+
+    def _remember_ids(self, batch: Batch) -> None:
+        for line in batch.lines:
+            self._remember(line.id)
+
+    def _note_failure(self, event: str, error: Exception, **fields: str) -> None:
+        """Log where it happened, not what it says: the text of an exception may quote the chat."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f"{trace.tb_frame.f_code.co_filename.rsplit('/', 2)[-1]}:{trace.tb_lineno}" if trace else "?"
+        self._counts["failures"] += 1
+        log.error(event, error=type(error).__name__, where=where, **fields)
+
+    def _report(self) -> None:
+        """Hand finished turns out, outside of every guard: whoever writes them down must be heard when that fails."""
+        while self._finished:
+            outcome = self._finished.popleft()
+            if self._on_turn is not None:
+                self._on_turn(outcome)
+
+
+async def play(loop: ChatLoop, event: Event, clock: VirtualClock) -> None:
+    """Feed a recorded event at its own time: first the clock visits every moment at which something falls due before it."""
+    at = None if isinstance(event, Settle) else event.at
+    if at is not None:
+        while (due := loop.next_due()) is not None and due <= at:
+            clock.move_to(due)
+            await loop.tick(clock.now())
+        clock.move_to(at)
+    await loop.feed(event)

@@ -1,0 +1,165 @@
+"""Whether the bot may speak, to whom, and in what shape its words go out. Times are given; there is no I/O and no chance."""
+
+import re
+import unicodedata
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from bot.addressing import Addressing
+from bot.plain import is_invisible, plain
+from memory import Batch, Message
+
+AnswerPolicy = Literal["addressed", "questions", "never"]
+_JOINERS = "\u200c\u200d\ufe0f"  # invisible, yet part of emoji and of several scripts
+_FORBIDDEN_START = "/.! "
+_TLDS = "com|net|org|it|tv|gg|io|me|dev|app|info|eu|ly|xyz|co|uk|de|fr|ru|link|live|shop|site|online"
+_LINK = re.compile(
+    rf"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)\S+|(?<![\w@.])(?:[a-z0-9-]+\.)+(?:{_TLDS})(?![\w-])(?:[/?#:]\S*)?", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"[.!?…]$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MannersSettings:
+    """How talkative and how careful the bot is."""
+
+    answer: AnswerPolicy = "addressed"
+    channel_cooldown_seconds: float = 3.0
+    viewer_cooldown_seconds: float = 10.0  # moderators and the broadcaster are exempt
+    max_characters: int = 450  # code points; Twitch takes 500
+    repeat_memory: int = 20  # of so many replies none is said again
+    repeat_seconds: float = 600.0
+    strip_links: bool = True
+    blocked_words: tuple[str, ...] = ()  # whole words; a reply with one of them is not said
+    late_seconds: float = 60.0  # an answer that would come later than this after its batch is not given
+
+    def __post_init__(self) -> None:
+        """Refuse lengths that the platform would."""
+        if not 1 <= self.max_characters <= 500:  # noqa: PLR2004 - Twitch's own limit
+            msg = f"max_characters must be between 1 and 500, not {self.max_characters}"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Whether a batch is answered: `to` is the message that gets the answer, `reason` says why, or why not."""
+
+    to: Message | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polished:
+    """A reply fit to be posted, or `text` None and the reason why it must not be."""
+
+    text: str | None
+    reason: str = ""
+
+
+class Manners:
+    """Remembers when the bot last answered whom and what it said lately; bounded."""
+
+    def __init__(self, settings: MannersSettings, addressing: Addressing) -> None:
+        """Take the policy and whom the chat means when it means the bot."""
+        self.quiet = False  # a moderator told the bot to be silent
+        self.addressing = addressing
+        self._settings = settings
+        self._blocked = _word_pattern(settings.blocked_words)
+        self._answered: dict[str, datetime] = {}
+        self._last_answer: datetime | None = None
+        self._said: deque[tuple[str, datetime]] = deque(maxlen=max(1, settings.repeat_memory))
+
+    def choose(self, batch: Batch, *, now: datetime) -> Decision:
+        """Return which message of the batch is answered, if any: the newest that is for the bot and whose writer may ask again.
+
+        Choosing starts the cooldowns: a model that fails is not asked again at once, and a replay that resumes decides alike.
+        """
+        wanted = [(message, why) for message in batch.messages if (why := self._why(message)) is not None]
+        silence = self._silence(batch, now, asked=bool(wanted))
+        if silence is not None:
+            return Decision(to=None, reason=silence)
+        free = [(message, why) for message, why in wanted if self._may_ask(message.user.id, message.badges, batch.closed_at)]
+        if not free:
+            return Decision(to=None, reason="viewer_cooldown")
+        message, why = free[-1]
+        self._start_cooldowns(message.user.id, batch.closed_at)
+        return Decision(to=message, reason=why)
+
+    def polish(self, text: str, *, now: datetime) -> Polished:
+        """Return `text` as one harmless chat message, or the reason why it is not said."""
+        shown = _LINK.sub("", text) if self._settings.strip_links else text
+        shown = _one_line(shown).lstrip(_FORBIDDEN_START)
+        shown = _cut(shown, self._settings.max_characters)
+        if not plain(shown):
+            return Polished(text=None, reason="empty")
+        if self._blocked is not None and self._blocked.search(plain(shown)):
+            return Polished(text=None, reason="blocked_word")
+        recent = timedelta(seconds=self._settings.repeat_seconds)
+        if any(said == plain(shown) and now - at <= recent for said, at in self._said):
+            return Polished(text=None, reason="repeated")
+        return Polished(text=shown)
+
+    def note_said(self, text: str, *, now: datetime) -> None:
+        """Remember what was said, so that it is not said again soon."""
+        self._said.append((plain(text), now))
+
+    def may_serve(self, viewer_id: str, badges: tuple[str, ...], *, now: datetime) -> bool:
+        """Return whether a viewer's command is answered now; it counts as an answer to them."""
+        if self.quiet or not self._may_ask(viewer_id, badges, now):
+            return False
+        self._start_cooldowns(viewer_id, now)
+        return True
+
+    def _silence(self, batch: Batch, now: datetime, *, asked: bool) -> str | None:
+        """Return why nobody at all is answered now, None where somebody may be."""
+        rules = self._settings
+        cooling = timedelta(seconds=rules.channel_cooldown_seconds)
+        reasons = {
+            "policy_never": rules.answer == "never",
+            "not_addressed": not asked,
+            "quiet": self.quiet,
+            "late": now - batch.closed_at > timedelta(seconds=rules.late_seconds),
+            "channel_cooldown": self._last_answer is not None and batch.closed_at - self._last_answer < cooling,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)
+
+    def _why(self, message: Message) -> str | None:
+        how = self.addressing.how(message)
+        if how is not None:
+            return how
+        return "question" if self._settings.answer == "questions" and "?" in message.text else None
+
+    def _may_ask(self, viewer_id: str, badges: tuple[str, ...], at: datetime) -> bool:
+        if {"moderator", "broadcaster"} & set(badges):
+            return True
+        last = self._answered.get(viewer_id)
+        return last is None or at - last >= timedelta(seconds=self._settings.viewer_cooldown_seconds)
+
+    def _start_cooldowns(self, viewer_id: str, at: datetime) -> None:
+        over = at - timedelta(seconds=self._settings.viewer_cooldown_seconds)
+        self._answered = {viewer: last for viewer, last in self._answered.items() if last > over}
+        self._answered[viewer_id] = at
+        self._last_answer = at
+
+
+def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    known = [re.escape(plain(word)) for word in words if plain(word)]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(known)})(?!\w)") if known else None
+
+
+def _one_line(text: str) -> str:
+    spaced = "".join(" " if character.isspace() else character for character in text)
+    kept = (character for character in spaced if character in _JOINERS or not is_invisible(character))
+    return " ".join("".join(kept).split())
+
+
+def _cut(text: str, limit: int) -> str:
+    """Return at most `limit` code points of `text`, cut at a word; an ellipsis marks what stops inside a sentence."""
+    if len(text) <= limit:
+        return text
+    words = text[:limit].rsplit(" ", 1)[0] if " " in text[:limit] else text[: limit - 1]
+    while len(words) > 1 and (unicodedata.combining(text[len(words)]) or text[len(words)] in _JOINERS or words[-1] in _JOINERS):
+        words = words[:-1]
+    return words if _SENTENCE.search(words) else words.rstrip(" ,;:-") + "…"

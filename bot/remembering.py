@@ -1,0 +1,244 @@
+"""Answers from the memory block alone, without a model: the same turn gives the same words, and nothing is invented."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from bot.addressing import Addressing
+from bot.language import content_of, language_of, words_of
+from bot.plain import visible
+from bot.quoting import named, quoted
+from bot.remembering_choice import choose, grouped, is_fact, part
+from bot.remembering_choice import words as words_in
+from bot.remembering_texts import MemoryWords, day_of, memory_words
+from bot.responder import Answer
+from memory import Batch, BotIdentity, HistoryLine, Item, Message, Recall
+
+REPLY_CHARACTERS = 450
+QUOTE_CHARACTERS = 200
+
+CANON_CHARACTERS = 280
+TURN_LINES = 2
+_HEADING = re.compile(r"^[^.!?:]{1,80}: (?=[A-ZÀ-Ý])")  # the entry's title before its text
+_SENTENCE = re.compile(r"(?<=[.!?»])\s+")
+
+
+class MemoryResponder:
+    """The responder for a bot without a language model."""
+
+    def __init__(self, addressing: Addressing) -> None:
+        """Take the bot's names, which are not part of a question."""
+        self._addressing = addressing
+
+    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
+        """Return the answer to `to`, in its language; it never fails and never waits."""
+        bare = self._addressing.question(to)
+        telling = _Telling(
+            to=to,
+            bare=bare,
+            recall=recall,
+            today=batch.closed_at.date(),
+            language=language_of(bare, recall.plan.language),
+            own_names=_own_names(self._addressing.bot),
+            names=_names(batch, recall),
+        )
+        return Answer(text=telling.text()[:REPLY_CHARACTERS])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Telling:
+    """One answer in the making."""
+
+    to: Message
+    bare: str  # the message without the bot's name
+    recall: Recall
+    today: date
+    language: str
+    own_names: frozenset[str]  # words by which the chat calls the bot
+    names: dict[str, str]  # viewer id -> display name, as far as the chat at hand tells
+
+    @property
+    def words(self) -> MemoryWords:
+        return memory_words(self.language)
+
+    @property
+    def folded(self) -> str:
+        return " ".join(words_of(self.bare))
+
+    def text(self) -> str:
+        """Return what is said."""
+        courtesy = self._courtesy()
+        if courtesy is not None:
+            return self._say(courtesy)
+        if any(self.folded.startswith(beginning) for beginning in self.words.remember):
+            return self._say(self.words.noted)
+        told = self._told()
+        if told:
+            return told
+        if self.recall.plan.covered:
+            return self._from_history()
+        return self._without_memory()
+
+    def _courtesy(self) -> tuple[str, ...] | None:
+        """Return the answer to a message that is a greeting, thanks or a goodbye and nothing else."""
+        said = set(words_of(self.bare)) - self.own_names
+        if not said:
+            return self.words.heard
+        for kind, answers in (
+            (self.words.farewells, self.words.farewell),
+            (self.words.thanks, self.words.welcome),
+            (self.words.greetings, self.words.greeting),
+        ):
+            if said & kind and said <= kind | self.words.fillers:
+                return answers
+        return None
+
+    def _told(self) -> str:
+        """Return as many of the best memories as one line holds, empty where there are none."""
+        line = ""
+        everything = self.recall.plan.explicit_recall
+        known = [*self.own_names, *self.names.values()]
+        choice = choose(self.recall.block.items, self.bare, without=known, everything=everything)
+        for group in grouped(choice.items):
+            more = self._several(group) if len(group) > 1 else self._memory(group[0], first=choice.sure and not line)
+            if line and len(line) + 1 + len(more) > REPLY_CHARACTERS:
+                break
+            line = f"{line} {more}".strip()
+        return line if choice.sure else self._perhaps(line)
+
+    def _perhaps(self, line: str) -> str:
+        return f"{self.words.perhaps} {line}"[:REPLY_CHARACTERS]
+
+    def _several(self, facts: Sequence[Item]) -> str:
+        mine = facts[0].subject == self.to.user.id
+        what = "; ".join(self._quote(words_in(fact), QUOTE_CHARACTERS // 2) for fact in facts)
+        templates = self.words.several_about_you if mine else self.words.several_about_them
+        return self._say(templates, what=what, item=facts[0], who=self._subject(facts[0]))
+
+    def _memory(self, item: Item, *, first: bool) -> str:
+        words, what = self.words, self._quote(self._telling_lines(words_in(item)), QUOTE_CHARACTERS)
+        match item.section:
+            case "lore":
+                return self._say(words.canon, text=self._passage(words_in(item)))
+            case "state":
+                return self._say(words.record, what=what)
+            case "episode":
+                return self._episode(item, what)
+            case _:
+                return self._personal(item, what, first=first)
+
+    def _telling_lines(self, text: str) -> str:
+        """Return a turn's lines as one, only those closest to the question where all are too long to quote."""
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(text) > QUOTE_CHARACTERS:
+            asked = content_of(self.bare, without=self.own_names)
+            best = sorted(range(len(lines)), key=lambda index: (-len(asked & content_of(lines[index])), index))[:TURN_LINES]
+            lines = [lines[index] for index in sorted(best)]
+        return " / ".join(lines)
+
+    def _episode(self, item: Item, what: str) -> str:
+        if item.kind == "reply":
+            bare = words_in(item).partition(": ")
+            what = self._quote(bare[2], QUOTE_CHARACTERS) if set(words_of(bare[0])) & self.own_names and bare[2] else what
+            return self._say(self.words.i_said, what=what, item=item)
+        if item.author is not None:
+            return self._written(item, what)
+        return self._say(self.words.happened, what=what, item=item)
+
+    def _personal(self, item: Item, what: str, *, first: bool) -> str:
+        words, mine = self.words, item.subject == self.to.user.id
+        if item.author is not None and item.author != item.subject:
+            claimed = words.claim_about_you if mine else words.claim
+            return self._say(claimed, what=what, item=item, who=self._author(item))
+        if not item.current:
+            templates = words.once_you if mine else words.once_them
+        elif is_fact(item):
+            templates = words.about_you if mine else words.about_them
+        else:
+            return self._written(item, what, first=first)
+        return self._say(templates, what=what, item=item, who=self._subject(item))
+
+    def _written(self, item: Item, what: str, *, first: bool = True) -> str:
+        own = item.author == self.to.user.id or (item.author is None and item.subject == self.to.user.id)
+        templates = self.words.you_wrote if own else self.words.they_wrote
+        who = self._author(item) if item.author is not None else self._subject(item)
+        return self._say(templates if first else templates[:1], what=what, item=item, who=who)
+
+    def _passage(self, text: str) -> str:
+        """Return the sentences of the canon that answer best: from the best one on, as many as are read at a glance."""
+        asked = content_of(self.bare, without=self.own_names)
+        sentences = _SENTENCE.split(_HEADING.sub("", visible(text), count=1))
+        start = max(range(len(sentences)), key=lambda index: (len(asked & content_of(sentences[index])), -index))
+        passage = ""
+        for sentence in sentences[start:]:
+            if passage and len(passage) + len(sentence) >= CANON_CHARACTERS:
+                break
+            passage = f"{passage} {sentence}".strip()
+        return passage
+
+    def _from_history(self) -> str:
+        asked = content_of(self.bare, without=[self.to.user.name, *self.own_names])
+        best, hits = None, 0
+        for line in self.recall.window.lines:
+            found = len(asked & content_of(f"{line.author.name if line.author else ''} {line.text}"))
+            if _may_quote(line, self.to) and found >= max(hits, 1):
+                best, hits = line, found
+        if best is None or best.author is None:
+            return self._say(self.words.above)
+        who = named(best.author.name)
+        return self._say(self.words.just_now, what=self._quote(best.text, QUOTE_CHARACTERS), who=who)
+
+    def _without_memory(self) -> str:
+        plan, words = self.recall.plan, self.words
+        asks = "?" in self.bare or self.folded.split(" ", 1)[0] in words.asking
+        sought = (
+            plan.asks_memory
+            or plan.explicit_recall
+            or self.recall.block.abstained
+            or bool((plan.requests or self.recall.block.items) and asks)
+        )
+        if sought:
+            partly = f" {words.partly}" if self.recall.degraded else ""
+            return self._say(words.unknown) + partly
+        return self._say(words.cannot if asks else words.heard)
+
+    def _say(self, templates: Sequence[str], *, item: Item | None = None, **parts: str) -> str:
+        """Fill in one of the templates: which one, only the message and the memory decide."""
+        seed = f"{self.to.id} {item.provenance if item else ''}"
+        template = templates[hashlib.sha256(seed.encode("utf-8", "replace")).digest()[0] % len(templates)]
+        when = day_of(item.at or item.valid_at if item else None, self.today, self.language)
+        said = template.format(**{"name": named(self.to.user.name), "when": when, **parts})
+        return said[:1].upper() + said[1:]
+
+    def _quote(self, text: str, limit: int) -> str:
+        quote = quoted(text, limit)
+        return quote if self.language == "it" else f"“{quote[1:-1]}”"
+
+    def _author(self, item: Item) -> str:
+        if item.author == item.subject:
+            return self._subject(item)
+        return self._name(item.author, item.author_name or part(item, "by"))
+
+    def _subject(self, item: Item) -> str:
+        return self._name(item.subject, item.subject_name or (part(item, "whose") if item.subject else None))
+
+    def _name(self, viewer_id: str | None, shown: str | None) -> str:
+        if shown:
+            return named(shown)
+        return named(self.names[viewer_id]) if viewer_id in self.names else self.words.somebody
+
+
+def _own_names(bot: BotIdentity) -> frozenset[str]:
+    return frozenset(word for name in (bot.login, bot.name, *bot.aliases) for word in words_of(name))
+
+
+def _names(batch: Batch, recall: Recall) -> dict[str, str]:
+    authors = [line.author for line in recall.window.lines] + [line.user for line in batch.lines]
+    mentioned = [viewer for message in batch.messages for viewer in message.mentions]
+    return {viewer.id: viewer.name for viewer in [*mentioned, *authors] if viewer is not None}
+
+
+def _may_quote(line: HistoryLine, to: Message) -> bool:
+    return line.kind == "message" and line.id != to.id and line.author is not None

@@ -1,0 +1,112 @@
+"""Which memories answer a question, told by the words they share with it. Pure; the order is the same for the same input."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.language import content_of, words_of
+from memory import Item
+
+TOLD = 2  # memories in one reply; three where all that is known, or several people, were asked for
+_SECTION_ORDER = ("recall", "profile", "lore", "state", "episode")
+_EVERYTHING_ORDER = ("profile", "recall", "state", "episode", "lore")
+_LINE = re.compile(
+    r"- \[(?P<whose>[^\]]*?)(?: · [^\]]*)?\](?: (?:secondo|according to) (?P<by>[^\":]+):)? "
+    r'(?P<quotes>"[^"]*"(?: "[^"]*")*)'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What is told. Not `sure`: it shares no word with the question, and only the memory's own search speaks for it."""
+
+    items: tuple[Item, ...] = ()
+    sure: bool = True
+
+
+def choose(items: Sequence[Item], question: str, *, without: Sequence[str], everything: bool) -> Choice:
+    """Return the items that share most words with `question`, names aside (those of `without` and of the items themselves).
+
+    `everything`: all that is known was asked for, so that items without a shared word count as well. A remembered question
+    answers nothing, and a scene without a shared word neither.
+    """
+    shown = [item for item in items if item.section != "history"]
+    asked = content_of(question, without=[*without, *(name for item in shown for name in people(item))])
+    hits = {id(item): len(asked & content_of(words(item))) for item in shown}
+    useful = [item for item in shown if hits[id(item)] or not (item.section == "episode" or _is_question(item))]
+    everything = everything and not any(hits.values())
+    order = _EVERYTHING_ORDER if everything else _SECTION_ORDER
+    useful.sort(
+        key=lambda item: (_is_question(item), -hits[id(item)], not item.current, order.index(item.section), -item.score)
+    )
+    useful = _unlike(useful)
+    if not useful:
+        return Choice()
+    several = _one_each(useful, question)
+    if several:
+        return Choice(items=several)
+    best = hits[id(useful[0])]
+    kept = useful if everything else [item for item in useful if best and hits[id(item)] == best] or useful[:1]
+    personal = useful[0].section in {"recall", "episode"} and not is_fact(useful[0])
+    return Choice(items=tuple(kept[: TOLD + everything]), sure=bool(best) or everything or not personal)
+
+
+def _is_question(item: Item) -> bool:
+    return item.section in {"recall", "profile"} and words(item).rstrip().endswith("?")
+
+
+def _one_each(items: Sequence[Item], question: str) -> tuple[Item, ...]:
+    """Return the best item about each person whom the question names, where it names several."""
+    said = set(words_of(question))
+    best: dict[str, Item] = {}
+    for item in items:
+        if item.subject is not None and said & set(words_of(item.subject_name or part(item, "whose") or "")):
+            best.setdefault(item.subject, item)
+    return tuple(best.values())[: TOLD + 1] if len(best) > 1 else ()
+
+
+def is_fact(item: Item) -> bool:
+    """Return whether the item is a statement about its subject, not their own words."""
+    return item.kind == "fact" or (item.section == "profile" and item.kind != "message")
+
+
+def _present_fact(item: Item) -> bool:
+    return is_fact(item) and item.current and item.author in {None, item.subject}
+
+
+def grouped(items: Sequence[Item]) -> list[list[Item]]:
+    """Return the items with neighbouring present facts about the same person put together."""
+    groups: list[list[Item]] = []
+    for item in items:
+        if groups and _present_fact(item) and _present_fact(groups[-1][-1]) and groups[-1][-1].subject == item.subject:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
+
+
+def _unlike(items: Sequence[Item]) -> list[Item]:
+    """Return the items without those that say the same again."""
+    kept: dict[str, Item] = {}
+    for item in items:
+        kept.setdefault(" ".join(words_of(words(item))), item)
+    return list(kept.values())
+
+
+def part(item: Item, name: str) -> str | None:
+    """Return what the item's line in the block says: `whose` it is, or `by` whom."""
+    line = _LINE.fullmatch(item.text)
+    return line[name] if line else None
+
+
+def people(item: Item) -> list[str]:
+    """Return every name that the item carries."""
+    return [name for name in (item.subject_name, item.author_name, part(item, "whose"), part(item, "by")) if name]
+
+
+def words(item: Item) -> str:
+    """Return the item's statement: its own words, else what its line in the block quotes, else the whole line."""
+    if item.words:
+        return item.words
+    line = _LINE.fullmatch(item.text)
+    return "\n".join(re.findall(r'"([^"]*)"', line["quotes"])) if line else item.text

@@ -1,0 +1,39 @@
+"""What the turn asks an answer of: a language model behind its prompt, or the deterministic stand-in."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from memory import Batch, Message, Recall
+
+
+class ResponderFailed(Exception):
+    """No answer could be made; `kind` is a short word for the log (`timeout`, `refused`, …). Nothing was said."""
+
+    def __init__(self, kind: str) -> None:
+        """Take the short word."""
+        super().__init__(f"the responder failed: {kind}")
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the responder would say. An empty text is the choice to say nothing."""
+
+    text: str
+    model: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    changed_domains: tuple[str, ...] = ()  # state domains that tools changed while answering
+    held_viewers: tuple[str, ...] = ()  # viewers whom those changes were about; empty with domains: the whole batch
+
+
+class Responder(Protocol):
+    """Answers one message of a batch with what the memory recalled."""
+
+    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
+        """Return the answer to `to`.
+
+        Raises:
+            ResponderFailed: there is none.
+        """
+        ...

@@ -1,0 +1,94 @@
+"""The token file: written whole or not at all, readable by its owner alone."""
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from bot.live_errors import TokenFileBroken, TokenFileUnsafe
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPair:
+    """A user's tokens. Neither of them shows when the pair is printed."""
+
+    access: str = field(repr=False)
+    refresh: str = field(repr=False)
+    origin: str = ""  # fingerprint of the configured token it descends from: a newly configured one goes before it
+
+
+def fingerprint(secret: str) -> str:
+    """Return what tells one secret from another and gives neither away; an empty one has none."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:16] if secret else ""
+
+
+def refuse_unsafe(path: Path) -> None:
+    """Refuse a secret file that others may read.
+
+    Raises:
+        TokenFileUnsafe: says how to put it right.
+    """
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & _OTHERS:
+        msg = f"{path} holds secrets and other users of this machine can read it (mode {mode:04o}). Run: chmod 600 {path}"
+        raise TokenFileUnsafe(msg)
+
+
+def load_tokens(path: Path) -> dict[str, TokenPair]:
+    """Return the token pairs by role (`bot`, `broadcaster`); a missing file gives none.
+
+    Raises:
+        TokenFileUnsafe: others may read it.
+        TokenFileBroken: it is not what `save_tokens` wrote.
+    """
+    if not path.exists():
+        return {}
+    refuse_unsafe(path)
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+        return {
+            role: TokenPair(access=pair["access"], refresh=pair["refresh"], origin=pair.get("origin", ""))
+            for role, pair in stored["tokens"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        msg = f"{path} holds no tokens that can be read. Move it away and give the bot its tokens again"
+        raise TokenFileBroken(msg) from None
+
+
+def save_tokens(path: Path, tokens: Mapping[str, TokenPair]) -> None:
+    """Replace the file in one step, with mode 0600: a crash leaves the old one or the new one.
+
+    Raises:
+        OSError: the folder cannot be written; the old file is as it was.
+    """
+    content = {"version": 1, "tokens": {role: asdict(pair) for role, pair in tokens.items()}}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with contextlib.suppress(FileNotFoundError):
+        temporary.unlink()
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,61 @@
+"""What moderation took back lately, so that nothing answers it: also before its message, or while a reply is being made."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TypeVar
+
+from memory import Batch, Deletion, Line, Recall
+
+REMEMBERED = 10_000
+T = TypeVar("T")
+
+
+class Tombstones:
+    """Recent deletions, bounded. The memory keeps its own, for ever; these are for the turn that is running."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._messages: OrderedDict[str, None] = OrderedDict()
+        self._users: OrderedDict[str, datetime] = OrderedDict()
+
+    def note(self, deletion: Deletion) -> None:
+        """Remember a deletion. Clearing the visible chat takes no line back for good and is not remembered."""
+        if deletion.scope == "message" and deletion.message_id is not None:
+            _put(self._messages, deletion.message_id, None)
+        elif deletion.scope == "user" and deletion.user_id is not None:
+            _put(self._users, deletion.user_id, deletion.at)
+
+    def covers(self, line: Line) -> bool:
+        """Return whether this line was taken back: by its id, or by a ban or time-out of its writer after it was written."""
+        if line.id in self._messages:
+            return True
+        return line.user is not None and self._by_user(line.user.id, line.at)
+
+    def touches(self, batch: Batch, recall: Recall | None) -> bool:
+        """Return whether anything that a reply to this batch was made from was taken back."""
+        if any(self.covers(line) for line in batch.lines):
+            return True
+        if recall is None:
+            return False
+        if any(
+            line.id in self._messages or (line.author is not None and self._by_user(line.author.id, line.at))
+            for line in recall.window.lines
+        ):
+            return True
+        return any(not self._messages.keys().isdisjoint(item.provenance) for item in recall.block.items)
+
+    def among(self, lines: Iterable[Line]) -> set[str]:
+        """Return the ids of those lines that were taken back."""
+        return {line.id for line in lines if self.covers(line)}
+
+    def _by_user(self, user_id: str, at: datetime) -> bool:
+        banned = self._users.get(user_id)
+        return banned is not None and at <= banned
+
+
+def _put(known: OrderedDict[str, T], key: str, value: T) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > REMEMBERED:
+        known.popitem(last=False)

@@ -1,0 +1,201 @@
+"""One batch, one direction: observe, recall, reply, manners, last check, send at most once, record."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.manners import Manners
+from bot.responder import Answer, Responder, ResponderFailed
+from bot.speak import Delivery, Speaker
+from bot.tombstones import Tombstones
+from memory import Batch, Clock, Memory, Message, Recall, Said, StateCall, StoreUnavailable, Turn
+
+log = structlog.get_logger(__name__)
+_VIEWER_ARGUMENTS = ("viewer", "subject", "object")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnParts:
+    """Everything a turn works with."""
+
+    memory: Memory
+    responder: Responder | None  # None: the bot's words come from a recorded log
+    speaker: Speaker
+    manners: Manners
+    clock: Clock
+    deleted: Tombstones
+    reply_seconds: float = 30.0  # the whole answer, the model's own retries included
+    answer_known: bool = False  # a resumed replay answers what an earlier run had already observed
+    before: Callable[[Batch], Awaitable[None]] | None = None  # a replay brings the memory up to date here
+    drafted: Callable[[Turn, Mapping[str, float]], None] | None = None  # hears of a turn just before it is recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOutcome:
+    """A turn that is over. `recorded` is False where the database was away: record the turn again, never say it again."""
+
+    turn: Turn
+    new_lines: int
+    seconds: Mapping[str, float]  # observe, recall, reply, send, record, total
+    recorded: bool = True
+
+
+class _Watch:
+    """Seconds by step."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start = clock.elapsed()
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        start = self._clock.elapsed()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self._clock.elapsed() - start
+
+    def total(self) -> dict[str, float]:
+        return {**self.seconds, "total": self._clock.elapsed() - self._start}
+
+
+async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall] = ()) -> TurnOutcome:
+    """Carry one batch through the chain; `calls` are the state tools that a recorded log called in this turn.
+
+    Raises:
+        StoreUnavailable: nothing was stored and nothing was said; the caller keeps the batch.
+    """
+    if parts.before is not None:
+        await parts.before(batch)
+    watch = _Watch(parts.clock)
+    with structlog.contextvars.bound_contextvars(batch_id=batch.id):
+        with watch.step("observe"):
+            new_lines = await parts.memory.observe(batch)
+        with watch.step("recall"):
+            recall = await parts.memory.recall(batch)
+        said, answer = await _answer(batch, recall, parts, watch, known=new_lines == 0)
+        turn = _with_barrier(Turn(batch=batch, recall=recall, said=said), answer, calls, parts.manners)
+        if parts.drafted is not None:
+            parts.drafted(turn, watch.total())
+        with watch.step("record"):
+            recorded = await _record(turn, parts.memory)
+        outcome = TurnOutcome(turn=turn, new_lines=new_lines, seconds=watch.total(), recorded=recorded)
+        _report(outcome)
+        return outcome
+
+
+async def _answer(batch: Batch, recall: Recall, parts: TurnParts, watch: _Watch, *, known: bool) -> tuple[Said, Answer | None]:
+    if parts.responder is None:
+        return Said(state="silent", reason="recorded_replies"), None
+    decision = parts.manners.choose(batch, now=parts.clock.now())
+    if decision.to is None:
+        return Said(state="silent", reason=decision.reason), None
+    if known and not parts.answer_known:
+        return Said(state="silent", reason="seen_before"), None
+    with watch.step("reply"):
+        answer = await _compose(parts.responder, batch, recall, decision.to, seconds=parts.reply_seconds)
+    if isinstance(answer, Said):
+        return answer, None
+    with watch.step("send"):
+        said = await _say(answer.text, decision.to, batch=batch, recall=recall, parts=parts)
+    return replace(
+        said,
+        model=answer.model,
+        prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens,
+        seconds=watch.seconds["reply"],
+    ), answer
+
+
+async def _compose(responder: Responder, batch: Batch, recall: Recall, to: Message, *, seconds: float) -> Answer | Said:
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await responder.reply(batch, recall, to)
+    except ResponderFailed as error:
+        log.warning("reply_not_made", reason=error.kind)
+        return Said(state="silent", reason=f"responder_{error.kind}")
+    except TimeoutError:
+        log.warning("reply_not_made", reason="late", seconds=seconds)
+        return Said(state="silent", reason="responder_late")
+    return answer
+
+
+async def _say(text: str, to: Message, *, batch: Batch, recall: Recall, parts: TurnParts) -> Said:
+    if not text.strip():
+        return Said(state="silent", reason="nothing_to_say")
+    polished = parts.manners.polish(text, now=parts.clock.now())
+    if polished.text is None:
+        return Said(state="withheld", reason=polished.reason)
+
+    def wanted() -> bool:
+        return not parts.deleted.touches(batch, recall)
+
+    if not wanted():
+        return Said(state="withheld", reason="deleted")
+    delivery = await parts.speaker.say(polished.text, to.id, wanted=wanted)
+    return _delivered(delivery, polished.text, to, batch=batch, parts=parts)
+
+
+def _delivered(delivery: Delivery, text: str, to: Message, *, batch: Batch, parts: TurnParts) -> Said:
+    if delivery.state in {"failed", "withheld"}:
+        return Said(state=delivery.state, reason=delivery.reason)
+    now = parts.clock.now()
+    parts.manners.note_said(text, now=now)
+    reply_id = delivery.id or f"reply:{batch.id}"
+    parts.manners.addressing.own(reply_id)
+    return Said(
+        state=delivery.state, reason=delivery.reason, text=text, reply_id=reply_id, at=now, in_reply_to=(to.id,)
+    )  # fmt: skip
+
+
+def _with_barrier(turn: Turn, answer: Answer | None, calls: Sequence[StateCall], manners: Manners) -> Turn:
+    """Return the turn with the domains that tools changed in it, and whom to keep out of personal consolidation for that."""
+    domains = [call.tool.rsplit("_", 1)[0] for call in calls]
+    viewers = [viewer for call in calls for viewer in _viewers(call)]
+    if answer is not None:
+        domains += answer.changed_domains
+        viewers += answer.held_viewers
+    if not domains:
+        return turn
+    messages = turn.batch.messages
+    asking = messages if not viewers else [message for message in messages if manners.addressing.how(message) is not None]
+    held = dict.fromkeys([*viewers, *(message.user.id for message in asking)])
+    return replace(turn, changed_domains=tuple(dict.fromkeys(domains)), held_viewers=tuple(held))
+
+
+def _viewers(call: StateCall) -> list[str]:
+    named = [call.arguments.get(key) for key in _VIEWER_ARGUMENTS]
+    together = call.arguments.get("participants")
+    return [str(viewer) for viewer in [*named, *(together if isinstance(together, list | tuple) else ())] if viewer]
+
+
+async def _record(turn: Turn, memory: Memory) -> bool:
+    try:
+        await memory.record(turn)
+    except StoreUnavailable as error:
+        log.warning("turn_not_recorded", turn_id=turn.batch.id, reason=str(error))
+        return False
+    return True
+
+
+def _report(outcome: TurnOutcome) -> None:
+    turn = outcome.turn
+    milliseconds = {f"{step}_ms": round(seconds * 1000, 1) for step, seconds in outcome.seconds.items()}
+    log.info(
+        "turn_finished",
+        stream_id=turn.batch.stream_id,
+        lines=len(turn.batch.lines),
+        new_lines=outcome.new_lines,
+        flush_reason=turn.batch.flush_reason,
+        items=len(turn.recall.block.items) if turn.recall else 0,
+        block_tokens=turn.recall.block.tokens if turn.recall else 0,
+        degraded=turn.recall.degraded if turn.recall else False,
+        said=turn.said.state,
+        reason=turn.said.reason,
+        recorded=outcome.recorded,
+        **milliseconds,
+    )

@@ -1,0 +1,371 @@
+"""The only place that knows TwitchIO: payloads become our events, our lines become posts, and its silences are found."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from typing import Literal, Self
+
+import aiohttp
+import structlog
+import twitchio
+from twitchio import eventsub
+from twitchio.eventsub import websockets
+from twitchio.ext import commands
+from twitchio.http import Route
+
+from bot.account import Account, TwitchSettings
+from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
+from bot.speak import Delivery
+from bot.tokens import TokenPair, fingerprint, load_tokens, save_tokens
+from bot.twitch_text import NOTICE_KINDS, badges_of, emotes_of, without_action, without_parent
+from memory import BotIdentity, Channel, Clock, Deletion, Event, Message, Notice, StreamEvent, Viewer
+
+log = structlog.get_logger(__name__)
+Take = Callable[[Event], None]
+_UNAUTHORISED, _FORBIDDEN, _SERVER = 401, 403, 500
+_Kind = type[eventsub.SubscriptionPayload]
+_MODERATION: tuple[_Kind, ...] = (
+    eventsub.ChatMessageDeleteSubscription,
+    eventsub.ChatClearUserMessagesSubscription,
+    eventsub.ChatClearSubscription,
+)
+_STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
+
+
+@contextmanager
+def _endpoints(settings: TwitchSettings) -> Iterator[None]:
+    """Send TwitchIO to the stand-in, where one is configured, and back to Twitch afterwards. This is global to the process."""
+    before = Route.BASE, Route.ID_BASE, websockets.WSS
+    Route.BASE, Route.ID_BASE, websockets.WSS = settings.endpoints or before
+    try:
+        yield
+    finally:
+        Route.BASE, Route.ID_BASE, websockets.WSS = before
+
+
+class TwitchConnection:
+    """One bot account in one channel: `async with`, then `log_in`, `listen`, and `check` now and then."""
+
+    def __init__(self, settings: TwitchSettings, clock: Clock) -> None:
+        """Take who connects; nothing happens yet."""
+        logging.getLogger("twitchio").setLevel(logging.ERROR)  # below, it logs notifications and URLs with secrets
+        self._settings = settings
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+        self._client: _Client | None = None
+        self._channel_id = ""
+        self._bot_id = ""
+        self._refused: set[str] = set()
+        self._required = (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
+        self._optional = (*((eventsub.ChatNotificationSubscription,) if settings.notices else ()), *_STREAMS)
+        self._undo = ExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Return the connection itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave."""
+        await self.close()
+
+    async def log_in(self) -> Account:
+        """Check the tokens (refreshing them where needed) and find out who is who.
+
+        Raises:
+            TwitchRefused: the tokens or the channel's name are no good.
+            TwitchUnreachable: no answer.
+            TokenFileUnsafe, TokenFileBroken: the token file must be put right first.
+        """
+        self._undo.enter_context(_endpoints(self._settings))
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._settings.request_seconds))
+        self._client = _Client(self._settings, self._session, self._clock)
+        with _our_errors("log in"):
+            self._bot_id = await self._client.log_in_as_bot()
+            return await self._look_up(self._client)
+
+    async def listen(self, take: Take) -> None:
+        """Subscribe to the chat.
+
+        Raises:
+            TwitchRefused: Twitch refuses an event that the bot cannot do without; optional ones are only logged.
+            TwitchUnreachable: no answer.
+        """
+        client = self._connected()
+        client.take = take
+        for kind in self._required:
+            with _our_errors(f"subscribe to {kind.type}"):
+                await self._subscribe(client, kind)
+        for kind in self._optional:
+            await self._try_subscribing(client, kind)
+
+    async def check(self) -> list[str]:
+        """Subscribe again to whatever is not heard any more; return what that was.
+
+        Raises:
+            TwitchRefused, TwitchUnreachable: not now.
+        """
+        client = self._connected()
+        await client.discard_dead_sockets()
+        heard = self.living() | self._refused
+        missing = [kind for kind in (*self._required, *self._optional) if kind.type not in heard]
+        for kind in missing:
+            with _our_errors(f"subscribe again to {kind.type}"):
+                await self._subscribe(client, kind)
+        return [kind.type for kind in missing]
+
+    def living(self) -> set[str]:
+        """Return the types of event that are subscribed to, as far as is known here."""
+        return {subscription.type.value for subscription in self._connected().websocket_subscriptions().values()}
+
+    async def close(self) -> None:
+        """Leave; closing twice is fine."""
+        if self._client is not None:
+            await self._client.close(save_tokens=False)
+        if self._session is not None:
+            await self._session.close()
+        self._undo.close()
+
+    def voice(self) -> "TwitchVoice":
+        """Return the way to post into the channel; `log_in` first."""
+        client = self._connected()
+        return TwitchVoice(client.create_partialuser(self._channel_id), self._bot_id)
+
+    def _connected(self) -> "_Client":
+        if self._client is None:
+            msg = "not logged in: call log_in first"
+            raise LiveError(msg)
+        return self._client
+
+    async def _look_up(self, client: "_Client") -> Account:
+        users = await client.fetch_users(ids=[self._bot_id], logins=[self._settings.channel.lower()], token_for=self._bot_id)
+        bot = next((user for user in users if user.id == self._bot_id), None)
+        home = next((user for user in users if (user.name or "").lower() == self._settings.channel.lower()), None)
+        if bot is None or home is None:
+            msg = f"Twitch knows no channel called {self._settings.channel}; check the channel's name in the configuration"
+            raise TwitchRefused(msg)
+        self._channel_id = home.id
+        channel = Channel(id=home.id, login=home.name or home.id, name=home.display_name or home.id)
+        streams = await client.fetch_streams(user_ids=[home.id], token_for=self._bot_id)
+        on_air = streams[0] if streams else None
+        return Account(
+            channel=channel,
+            bot=BotIdentity(
+                id=bot.id, login=bot.name or bot.id, name=bot.display_name or bot.id, aliases=self._settings.aliases
+            ),
+            stream=StreamEvent(
+                at=on_air.started_at,
+                event="online",
+                stream_id=on_air.id,
+                title=on_air.title,
+                category=on_air.game_name,
+                channel=channel,
+            )
+            if on_air
+            else None,
+        )  # fmt: skip
+
+    async def _subscribe(self, client: "_Client", kind: _Kind) -> None:
+        if kind.type.startswith("stream."):
+            wanted = kind(broadcaster_user_id=self._channel_id)
+        else:
+            wanted = kind(broadcaster_user_id=self._channel_id, user_id=self._bot_id)
+        await client.subscribe_websocket(wanted, as_bot=False, token_for=self._bot_id)
+
+    async def _try_subscribing(self, client: "_Client", kind: _Kind) -> None:
+        """Subscribe where Twitch lets us; what it forbids is not asked for again, what merely failed the watchdog repeats."""
+        try:
+            await self._subscribe(client, kind)
+        except twitchio.HTTPException as error:
+            if _UNAUTHORISED <= error.status <= _FORBIDDEN:
+                self._refused.add(kind.type)
+            log.warning("subscription_refused", type=kind.type, status=error.status)
+        except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:
+            log.warning("subscription_failed", type=kind.type, error=type(error).__name__)
+
+
+class TwitchVoice:
+    """Posts as the bot, with the bot's own token."""
+
+    def __init__(self, channel: twitchio.PartialUser, bot_id: str) -> None:
+        """Take where to post and as whom."""
+        self._channel = channel
+        self._bot_id = bot_id
+
+    async def say(self, text: str, reply_to: str | None) -> Delivery:
+        """Post once. What may have arrived although the answer did not is `ambiguous`."""
+        try:
+            sent = await self._channel.send_message(
+                text, sender=self._bot_id, token_for=self._bot_id, reply_to_message_id=reply_to
+            )
+        except twitchio.MessageRejectedError as error:
+            return Delivery(state="failed", reason=error.code or "rejected")
+        except twitchio.HTTPException as error:
+            state: Literal["ambiguous", "failed"] = "ambiguous" if error.status >= _SERVER else "failed"
+            return Delivery(state=state, reason=f"http_{error.status}")
+        except aiohttp.ClientConnectorError:
+            return Delivery(state="failed", reason="unreachable")
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return Delivery(state="ambiguous", reason=type(error).__name__)
+        return Delivery(state="sent", id=sent.id) if sent.sent else Delivery(state="failed", reason="not_sent")
+
+
+class _Client(commands.Bot):
+    """TwitchIO's bot with nothing of its own: every handler hands its payload on and returns, so that nothing overtakes."""
+
+    def __init__(self, settings: TwitchSettings, session: aiohttp.ClientSession, clock: Clock) -> None:
+        super().__init__(
+            client_id=settings.client_id, client_secret=settings.client_secret or None, prefix="\0", session=session
+        )
+        self.take: Take = _nowhere
+        self._ours = settings
+        self._now = clock.now
+        self._role_of: dict[str, str] = {}
+
+    async def log_in_as_bot(self) -> str:
+        """Return the bot's user id."""
+        pairs = self._candidates()
+        if not pairs:
+            msg = f"the bot has no token: neither {self._ours.token_file} nor the environment holds one"
+            raise TwitchRefused(msg)
+        token = None if self._ours.client_secret else pairs[0].access
+        await self.login(token=token, load_tokens=False, save_tokens=False)
+        for number, pair in enumerate(pairs, start=1):
+            try:
+                valid = await self.add_token(pair.access, pair.refresh)
+            except twitchio.InvalidTokenException:
+                if number == len(pairs):
+                    raise
+                continue
+            if valid.user_id is not None:
+                self._role_of[valid.user_id] = "bot"
+                self._keep(valid.user_id)
+                return valid.user_id
+        msg = "the bot's token belongs to no user; make a user token for the bot's account"
+        raise TwitchRefused(msg)
+
+    def _candidates(self) -> list[TokenPair]:
+        """Return the token pairs to try: what the file holds, unless another token was configured since."""
+        stored = load_tokens(self._ours.token_file).get("bot")
+        given = TokenPair(access=self._ours.access_token, refresh=self._ours.refresh_token)
+        known = stored is not None and stored.origin == fingerprint(given.access)
+        return [pair for pair in ((stored, given) if known else (given, stored)) if pair is not None and pair.access]
+
+    def _keep(self, user_id: str) -> None:
+        held = self.tokens.get(user_id)
+        role = self._role_of.get(user_id)
+        if held is None or role is None:
+            return
+        path = self._ours.token_file
+        pair = TokenPair(access=held["token"], refresh=held["refresh"], origin=fingerprint(self._ours.access_token))
+        stored = load_tokens(path)
+        if stored.get(role) != pair:
+            save_tokens(path, {**stored, role: pair})
+            log.info("tokens_saved", role=role)
+
+    async def discard_dead_sockets(self) -> None:
+        """Forget sockets that are closed for good: TwitchIO still counts their subscriptions as living."""
+        for sockets in self._websockets.values():
+            for key, socket in list(sockets.items()):
+                if not socket.connected:
+                    for task in list(socket._connection_tasks):  # noqa: SLF001 - no public way to end a stuck reconnect
+                        task.cancel()
+                    await socket.close()
+                    sockets.pop(key, None)
+
+    async def event_error(self, payload: twitchio.EventErrorPayload) -> None:
+        log.error("event_failed", error=type(payload.error).__name__, listener=payload.listener.__name__)
+
+    async def event_token_refreshed(self, payload: twitchio.TokenRefreshedPayload) -> None:
+        self._keep(payload.user_id)
+
+    async def event_message(self, payload: twitchio.ChatMessage) -> None:
+        self.take(message_of(payload, payload.timestamp or self._now()))
+
+    async def event_chat_notification(self, payload: twitchio.ChatNotification) -> None:
+        if not payload.notice_type.startswith("shared_chat_"):
+            self.take(notice_of(payload, payload.timestamp or self._now()))
+
+    async def event_message_delete(self, payload: twitchio.ChatMessageDelete) -> None:
+        at = payload.timestamp or self._now()
+        self.take(Deletion(at=at, scope="message", message_id=payload.message_id, user_id=payload.user.id))
+
+    async def event_chat_clear_user(self, payload: twitchio.ChannelChatClearUserMessages) -> None:
+        self.take(Deletion(at=payload.timestamp or self._now(), scope="user", user_id=payload.user.id))
+
+    async def event_chat_clear(self, payload: twitchio.ChannelChatClear) -> None:
+        self.take(Deletion(at=payload.timestamp or self._now(), scope="chat"))
+
+    async def event_stream_online(self, payload: twitchio.StreamOnline) -> None:
+        if payload.type == "live":
+            self.take(StreamEvent(at=payload.started_at, event="online", stream_id=payload.id))
+
+    async def event_stream_offline(self, payload: twitchio.StreamOffline) -> None:
+        self.take(StreamEvent(at=payload.timestamp or self._now(), event="offline", stream_id=payload.id))
+
+
+def _nowhere(event: Event) -> None:
+    """Hear nothing: the state before `listen`."""
+
+
+@contextmanager
+def _our_errors(doing: str) -> Iterator[None]:
+    """Turn TwitchIO's errors into ours. Their texts and causes are dropped: they hold tokens and client secrets."""
+    try:
+        yield
+    except twitchio.InvalidTokenException:
+        msg = "Twitch does not accept the bot's token and will not refresh it; give the bot a new one"
+        raise TwitchRefused(msg) from None
+    except twitchio.HTTPException as error:
+        if error.status < _SERVER:
+            msg = f"Twitch refused to {doing} (HTTP {error.status}); check client id, secret and the scopes of the bot's token"
+            raise TwitchRefused(msg) from None
+        msg = f"Twitch could not {doing} (HTTP {error.status}); try again later"
+        raise TwitchUnreachable(msg) from None
+    except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:
+        msg = f"Twitch did not answer the attempt to {doing} ({type(error).__name__}); check the network and try again"
+        raise TwitchUnreachable(msg) from None
+
+
+def viewer_of(user: twitchio.PartialUser) -> Viewer:
+    """Return a user as a viewer."""
+    return Viewer(id=user.id, login=(user.name or user.id).lower(), name=user.display_name or user.name or user.id)
+
+
+def message_of(payload: twitchio.ChatMessage, at: datetime) -> Message:
+    """Return a chat message, what Twitch wraps around its text taken off."""
+    text, is_action = without_action(payload.text)
+    if payload.reply is not None:
+        parent = payload.reply.parent_user
+        text = without_parent(text, (parent.name, parent.display_name))
+    source = payload.source_broadcaster
+    return Message(
+        id=payload.id,
+        at=at,
+        user=viewer_of(payload.chatter),
+        text=text,
+        badges=badges_of([badge.set_id for badge in payload.badges]),
+        reply_to=payload.reply.parent_message_id if payload.reply else None,
+        is_action=is_action,
+        bits=payload.cheer.bits if payload.cheer else 0,
+        emotes=emotes_of([(fragment.text, fragment.emote is not None) for fragment in payload.fragments], text),
+        mentions=tuple(viewer_of(user) for user in payload.mentions),
+        source_channel=source.id if source is not None and source.id != payload.broadcaster.id else None,
+    )
+
+
+def notice_of(payload: twitchio.ChatNotification, at: datetime) -> Notice:
+    """Return a platform notice; the viewer's own words, where it carries some, are its text."""
+    return Notice(
+        id=payload.id,
+        at=at,
+        kind=NOTICE_KINDS.get(payload.notice_type, payload.notice_type),
+        user=None if payload.anonymous else viewer_of(payload.chatter),
+        text=payload.text or None,
+        data={
+            "notice_type": payload.notice_type,
+            "system_message": payload.system_message,
+            **({"viewers": payload.raid.viewer_count} if payload.raid else {}),
+            **({"months": payload.resub.cumulative_months} if payload.resub else {}),
+        },
+    )

@@ -1,0 +1,118 @@
+"""`ricordo import`: chat logs of any known format become one native log."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+from rich.text import Text
+
+from replays.detect import FORMATS
+from replays.errors import LogError
+from replays.import_log import ImportOptions, ImportProgress, ImportSummary, import_logs
+
+SHOWN = 5  # skipped lines shown for a file
+EXPLAINED = {
+    "bad_emote": "emote positions outside the text, left out",
+    "duplicate_id": "messages whose id was there before, kept (the memory ignores the second)",
+    "gzip_cut": "packed files that break off: what could be unpacked was kept",
+    "json_broken": "JSON files that break in the middle: what came before was kept",
+    "json_cut": "JSON files that break off: what came before was kept",
+    "local_time_taken_as_utc": "local times of an ambiguous zone, taken as UTC",
+    "no_author": "messages without an author, each kept as somebody unknown",
+    "no_id": "messages without an id, which got one derived from their content",
+    "no_start_time": "times counted from 1970, since the source does not say when it began: give --start",
+    "no_time": "lines without a time, dated like the line before (the first: --start or 1970)",
+    "not_utf8": "lines with bytes that are no UTF-8, replaced by �",
+    "other_channel": "messages of another channel than the first: give --channel to keep one alone",
+    "stray_title": "files whose first line is a title",
+    "time_went_back": "lines older than the line before",
+    "type_cut_short": "message types cut short at the source",
+    "unknown_type": "events of an unknown type, passed over",
+}
+
+
+def import_command(
+    files: Annotated[list[Path], typer.Argument(help="Chat logs; packed with gzip is fine.", show_default=False)],
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The native log to write.", show_default=False)],
+    log_format: Annotated[
+        str | None, typer.Option("--format", "-f", help=f"Instead of telling it from the content: {', '.join(FORMATS)}.")
+    ] = None,
+    channel: Annotated[
+        str | None, typer.Option(help="Login of the channel, where the log leaves it out or holds several.")
+    ] = None,
+    start: Annotated[
+        datetime | None, typer.Option(help="When the stream began (UTC), where the log only counts from its beginning.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Turn chat logs of any known format into one native log.
+
+    Example: ricordo import "chat (2020-03-01T184500Z).tcd" vod.json.gz --out chat.jsonl
+    """
+    errors = Console(stderr=True)
+    options = ImportOptions(format=log_format, channel=channel, start=start.replace(tzinfo=UTC) if start else None)
+    try:
+        summary = _with_bar(files, out, options, errors)
+    except LogError as error:
+        errors.print(Text(f"Nothing was imported: {error}"))
+        raise typer.Exit(1) from None
+    console = Console()
+    if as_json:
+        typer.echo(json.dumps(summary.to_json(), ensure_ascii=True, indent=2))
+    else:
+        show(summary, console)
+    if summary.failed:
+        raise typer.Exit(1 if any(path.exists() and path.stat().st_size for path, _ in summary.failed) else 0)
+
+
+def _with_bar(files: list[Path], out: Path, options: ImportOptions, console: Console) -> ImportSummary:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TextColumn("{task.fields[lines]:,} lines, {task.fields[rate]:,.0f}/s"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("importing", total=None, lines=0, rate=0.0)
+
+        def moved(now: ImportProgress) -> None:
+            elapsed = bar.tasks[task].elapsed or 0
+            rate = now.lines / elapsed if elapsed else 0.0
+            bar.update(task, completed=now.bytes_done, total=now.bytes_total, lines=now.lines, rate=rate)
+
+        return import_logs(files, out, options, progress=moved)
+
+
+def show(summary: ImportSummary, console: Console) -> None:
+    """Print the counts, the warnings, and the first skipped lines of each file with number and reason."""
+    table = Table(title=f"{summary.events:,} events in {summary.out.name}", title_justify="left")
+    for heading in ("file", "format", "streams", "messages", "notices", "deletions", "skipped"):
+        table.add_column(heading, justify="left" if heading in {"file", "format"} else "right", overflow="fold")
+    for report in summary.files:
+        counts = [len(report.streams), *(report.counts[kind] for kind in ("message", "notice", "deletion")), report.skipped]
+        table.add_row(Text(report.path.name), report.format, *(f"{count:,}" for count in counts))
+    console.print(table)
+    for kind, count in sorted(summary.total("warnings").items()):
+        console.print(Text(f"warning: {count:,} {EXPLAINED.get(kind, kind)}"))
+    if len(summary.channels) > 1:
+        console.print(Text(f"warning: several channels in one log ({', '.join(summary.channels)}): import each by itself"))
+    ignored = summary.total("ignored")
+    if ignored:
+        console.print(
+            Text("left out, since it is no chat: " + ", ".join(f"{count:,} {kind}" for kind, count in ignored.items()))
+        )
+    for report in summary.files:
+        for item in report.first_skipped[:SHOWN]:
+            console.print(Text(f"skipped: {report.path.name}, line {item.line}: {item.reason}"))
+        if report.skipped > SHOWN:
+            console.print(Text(f"skipped: {report.path.name}, {report.skipped - SHOWN:,} more"))
+    for path, reason in summary.failed:
+        console.print(Text(f"not imported: {path}: {reason}"))

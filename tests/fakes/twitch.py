@@ -1,0 +1,314 @@
+"""A Twitch on this machine: OAuth, the Helix calls the bot makes, and EventSub over a real websocket. Scripted by its tests."""
+
+import asyncio
+import json
+from collections import deque
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from aiohttp import WSMsgType, web
+from fakes import twitch_payloads as payloads
+from fakes.twitch_payloads import Json
+
+from memory import Viewer
+
+WORDS_LIMIT = 500
+WAIT_SECONDS = 10.0
+
+
+class _Socket:
+    """One EventSub session."""
+
+    def __init__(self, number: int, socket: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
+        self.id = f"session-{number}"
+        self.socket = socket
+        self.transport = transport
+
+
+class FakeTwitch:
+    """`async with FakeTwitch() as fake`: `fake.url` serves, `fake.chat(…)` speaks, `fake.posts` holds what was posted."""
+
+    def __init__(self) -> None:
+        self.bot = Viewer(id="900", login="ricordo_bot", name="Ricordo_Bot")
+        self.channel = Viewer(id="100", login="casa", name="Casa")
+        self.people: dict[str, Viewer] = {}
+        self.stream: Json | None = None
+        self.posts: list[Json] = []
+        self.subscriptions: dict[str, Json] = {}
+        self.forbidden: dict[str, int] = {}  # subscription type -> HTTP status
+        self.cut_subscriptions = False  # the connection breaks while a subscription is asked for
+        self.welcomes = True  # whether a new websocket is greeted
+        self.faults: deque[Json | int] = deque()  # what the next posts meet: a status, or the body's fields
+        self.silent_post = asyncio.Event()  # while set, a post is taken and never answered
+        self.access = "access-1"
+        self.refresh = "refresh-1"
+        self.also_valid: str | None = None  # a second access token of the same user
+        self.expires_in = 14_000
+        self.refreshes = 0
+        self._sockets: list[_Socket] = []
+        self._number = 0
+        self._changed = asyncio.Condition()
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.add_routes(
+            [
+                web.get("/oauth2/validate", self._validate),
+                web.post("/oauth2/token", self._token),
+                web.get("/helix/users", self._users),
+                web.get("/helix/streams", self._streams),
+                web.post("/helix/eventsub/subscriptions", self._subscribe),
+                web.post("/helix/chat/messages", self._post),
+                web.get("/ws", self._websocket),
+            ]
+        )
+        self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for socket in self._sockets:
+            await socket.socket.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def person(self, login: str) -> Viewer:
+        """The same person for the same login."""
+        return self.people.setdefault(login, Viewer(id=str(1000 + len(self.people)), login=login, name=login.capitalize()))
+
+    async def chat(self, login: str, text: str, *, badges: tuple[str, ...] = (), message_id: str = "", **more: Any) -> str:  # noqa: ANN401 - any key of the payload
+        """Somebody writes; returns the message's id."""
+        message_id = message_id or self._id("message")
+        event = payloads.chat_message(
+            self.channel, self.person(login), text, message_id=message_id, badges=badges,
+            fragments=more.pop("fragments", ()), more=more,
+        )  # fmt: skip
+        await self.notify("channel.chat.message", event)
+        return message_id
+
+    async def notice(self, login: str, kind: str, *, text: str = "", details: Json | None = None) -> None:
+        event = payloads.chat_notification(
+            self.channel, self.person(login), kind, message_id=self._id("notice"), text=text, details=details
+        )
+        await self.notify("channel.chat.notification", event)
+
+    async def delete(self, login: str, message_id: str) -> None:
+        event = {
+            **payloads.user(self.channel, "broadcaster"),
+            **payloads.user(self.person(login), "target"),
+            "message_id": message_id,
+        }
+        await self.notify("channel.chat.message_delete", event)
+
+    async def time_out(self, login: str) -> None:
+        event = {**payloads.user(self.channel, "broadcaster"), **payloads.user(self.person(login), "target")}
+        await self.notify("channel.chat.clear_user_messages", event)
+
+    async def clear(self) -> None:
+        await self.notify("channel.chat.clear", payloads.user(self.channel, "broadcaster"))
+
+    async def go_online(self, stream_id: str) -> None:
+        started = payloads.timestamp(datetime.now(UTC))
+        event = {**payloads.user(self.channel, "broadcaster"), "id": stream_id, "type": "live", "started_at": started}
+        await self.notify("stream.online", event)
+
+    async def go_offline(self, stream_id: str) -> None:
+        await self.notify("stream.offline", {**payloads.user(self.channel, "broadcaster"), "id": stream_id})
+
+    async def notify(self, kind: str, event: Json) -> None:
+        """Send an event to every session that subscribed to it; nobody hears what nobody subscribed to."""
+        for subscription in list(self.subscriptions.values()):
+            if subscription["type"] == kind:
+                metadata = self._metadata("notification") | {"subscription_type": kind, "subscription_version": "1"}
+                await self._send(
+                    subscription["transport"]["session_id"],
+                    {"metadata": metadata, "payload": {"subscription": subscription, "event": event}},
+                )
+
+    async def revoke(self, kind: str) -> None:
+        """Take a subscription away, as Twitch does when an authorisation ends."""
+        for key, subscription in list(self.subscriptions.items()):
+            if subscription["type"] == kind:
+                del self.subscriptions[key]
+                revoked = {**subscription, "status": "authorization_revoked"}
+                await self._send(
+                    subscription["transport"]["session_id"],
+                    {"metadata": self._metadata("revocation"), "payload": {"subscription": revoked}},
+                )
+
+    async def hang_up(self, code: int) -> None:
+        """Close every session with this code: 4003 is the one after which TwitchIO stays deaf."""
+        for socket in list(self._sockets):
+            await socket.socket.close(code=code)
+
+    def break_off(self) -> None:
+        """Cut every session without a word."""
+        for socket in self._sockets:
+            if socket.transport is not None:
+                socket.transport.abort()
+
+    async def posted(self, count: int) -> list[str]:
+        """Wait until so many lines were posted; return their texts."""
+        await self.until(lambda: len(self.posts) >= count)
+        return [post["message"] for post in self.posts]
+
+    async def until(self, holds: Any) -> None:  # noqa: ANN401 - any predicate
+        """Wait until a change of this fake makes `holds()` true."""
+        async with asyncio.timeout(WAIT_SECONDS), self._changed:
+            await self._changed.wait_for(holds)
+
+    def heard_types(self) -> set[str]:
+        return {subscription["type"] for subscription in self.subscriptions.values()}
+
+    async def _note_change(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _id(self, kind: str) -> str:
+        self._number += 1
+        return f"{kind}-{self._number}"
+
+    def _metadata(self, kind: str) -> Json:
+        return {
+            "message_id": self._id("delivery"),
+            "message_type": kind,
+            "message_timestamp": payloads.timestamp(datetime.now(UTC)),
+        }
+
+    async def _send(self, session_id: str, message: Json) -> None:
+        for socket in self._sockets:
+            if socket.id == session_id and not socket.socket.closed:
+                await socket.socket.send_str(json.dumps(message))
+
+    def _is_user(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization", "").split(" ")[-1] in {self.access, self.also_valid}
+
+    async def _validate(self, request: web.Request) -> web.Response:
+        token = request.headers.get("Authorization", "").split(" ")[-1]
+        if token == "app":
+            return web.json_response({"client_id": "client", "scopes": [], "expires_in": 5_000_000})
+        if token not in {self.access, self.also_valid}:
+            return web.json_response({"status": 401, "message": "invalid access token"}, status=401)
+        return web.json_response(
+            {
+                "client_id": "client",
+                "login": self.bot.login,
+                "user_id": self.bot.id,
+                "scopes": ["user:read:chat", "user:write:chat", "user:bot"],
+                "expires_in": self.expires_in,
+            }
+        )
+
+    async def _token(self, request: web.Request) -> web.Response:
+        if request.query["grant_type"] == "client_credentials":
+            return web.json_response({"access_token": "app", "expires_in": 5_000_000, "token_type": "bearer"})
+        if request.query.get("refresh_token") != self.refresh:
+            return web.json_response({"status": 400, "message": "Invalid refresh token"}, status=400)
+        self.refreshes += 1
+        self.access, self.refresh, self.expires_in = f"access-r{self.refreshes}", f"refresh-r{self.refreshes}", 14_000
+        return web.json_response(
+            {
+                "access_token": self.access,
+                "refresh_token": self.refresh,
+                "expires_in": self.expires_in,
+                "scope": ["user:read:chat"],
+                "token_type": "bearer",
+            }
+        )
+
+    async def _users(self, request: web.Request) -> web.Response:
+        if not self._is_user(request):
+            return web.json_response({"status": 401, "message": "Invalid OAuth token"}, status=401)
+        asked = {*request.query.getall("id", []), *request.query.getall("login", [])}
+        found = [
+            {
+                "id": known.id,
+                "login": known.login,
+                "display_name": known.name,
+                "type": "",
+                "broadcaster_type": "",
+                "description": "",
+                "profile_image_url": "",
+                "offline_image_url": "",
+                "view_count": 0,
+                "created_at": "2020-01-01T00:00:00Z",
+            }
+            for known in (self.bot, self.channel)
+            if known.id in asked or known.login in asked
+        ]
+        return web.json_response({"data": found})
+
+    async def _streams(self, _: web.Request) -> web.Response:
+        return web.json_response({"data": [self.stream] if self.stream else [], "pagination": {}})
+
+    async def _subscribe(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        if self.cut_subscriptions and request.transport is not None:
+            request.transport.abort()
+        refused = self.forbidden.get(body["type"])
+        if refused is not None or not self._is_user(request):
+            status = refused or 401
+            return web.json_response({"status": status, "message": "subscription missing proper authorization"}, status=status)
+        if not any(socket.id == body["transport"]["session_id"] for socket in self._sockets if not socket.socket.closed):
+            return web.json_response({"status": 400, "message": "websocket transport session does not exist"}, status=400)
+        subscription = {
+            **body,
+            "id": self._id("subscription"),
+            "status": "enabled",
+            "cost": 0,
+            "created_at": "2026-01-01T00:00:00Z",
+        }
+        self.subscriptions[subscription["id"]] = subscription
+        await self._note_change()
+        return web.json_response({"data": [subscription], "total": 1, "total_cost": 0, "max_total_cost": 10}, status=202)
+
+    async def _post(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        if not self._is_user(request):
+            return web.json_response({"status": 401, "message": "Invalid OAuth token"}, status=401)
+        if len(body["message"]) > WORDS_LIMIT:
+            return web.json_response({"status": 422, "message": "The message is too long"}, status=422)
+        fault = self.faults.popleft() if self.faults else {}
+        if isinstance(fault, int):
+            self.posts.append({**body, "fault": fault})
+            await self._note_change()
+            return web.json_response({"status": fault, "message": "fault"}, status=fault)
+        self.posts.append(body)
+        await self._note_change()
+        if self.silent_post.is_set():
+            await asyncio.sleep(WAIT_SECONDS)
+        answer = {"message_id": self._id("post"), "is_sent": True, "drop_reason": None, **fault}
+        return web.json_response({"data": [answer]})
+
+    async def _websocket(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self._number += 1
+        session = _Socket(self._number, socket, request.transport)
+        self._sockets.append(session)
+        welcome = {
+            "id": session.id,
+            "status": "connected",
+            "keepalive_timeout_seconds": 10,
+            "reconnect_url": None,
+            "connected_at": payloads.timestamp(datetime.now(UTC)),
+        }
+        if self.welcomes:
+            await socket.send_str(json.dumps({"metadata": self._metadata("session_welcome"), "payload": {"session": welcome}}))
+        async for message in socket:
+            if message.type == WSMsgType.TEXT:  # Twitch allows no words from clients
+                await socket.close(code=4001)
+        self._sockets.remove(session)
+        self.subscriptions = {
+            key: held for key, held in self.subscriptions.items() if held["transport"]["session_id"] != session.id
+        }
+        await self._note_change()
+        return socket
