@@ -62,14 +62,15 @@ class Dates:
         given = {name: value.strip() for name, value in match.groupdict().items() if value}
         names = self._language
         day = given.get("day", "")
+        feast = names.feasts.get(given.get("feast", ""))
         return Said(
             start=start,
             end=end,
             when=when,
             words=" ".join(sentence.words[start:end]),
             year=int(given["year"]) if "year" in given else None,
-            month=names.months.get(given.get("month", ""), names.seasons.get(given.get("season", ""))),
-            day=(int(day) if day.isdigit() else names.days[day]) if day else None,
+            month=feast[0] if feast else names.months.get(given.get("month", ""), names.seasons.get(given.get("season", ""))),
+            day=feast[1] if feast else (int(day) if day.isdigit() else names.days[day]) if day else None,
             weekday=names.weekdays.get(given.get("weekday", "")),
             number=_number(given.get("number", ""), names),
             unit=names.units.get(given.get("unit", "")),

@@ -99,6 +99,7 @@ class Language(_Table):
     units: dict[str, Unit]
     offsets: dict[str, int]  # days from today
     numbers: dict[str, int]
+    feasts: dict[str, tuple[int, int]] = {}  # month and day
     days: dict[str, int] = {}  # words for a day of the month
     lists: dict[str, str] = {}  # words separated by commas
     joke: tuple[str, ...]  # one of these in a line: nothing in it is meant
@@ -125,6 +126,7 @@ class Language(_Table):
             "offset": self.offsets,
             "number": self.numbers,
             "day": self.days,
+            "feast": self.feasts,
             **own,
         }
         return Compiler(Vocabulary(stops=self.stops, lists=lists))

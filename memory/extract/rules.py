@@ -19,7 +19,7 @@ from memory.statements import ENDED, Precision, Slot, Statement
 
 LONGEST_TEXT, LONGEST_OBJECT = 300, 80
 _TAKEN_BACK = timedelta(minutes=3)  # a correction this long after a statement still means it
-_SUNG = re.compile("[♪♫♬🎵🎶🎤]")
+_UNMEANT = re.compile(r"[♪♫♬🎵🎶🎤]|(?:^|\s)/(?:s|j|jk|sarcasm|joking)(?![\w/])")  # a song, or a mark of irony
 _REACH = 3  # words before a statement in which a negator undoes it
 _LONGEST_ANSWER, _LONGEST_RIGHT, _LONGEST_SPELT = 6, 3, 2  # words
 _PLACES = frozenset({"home", "origin", "workplace"})  # none is written with digits
@@ -239,7 +239,7 @@ class RuleExtractor:
         return found
 
     def _of_line(self, line: Spoken, last: Statement | None) -> list[Statement]:
-        if line.is_action or _SUNG.search(line.text) or line.text.lstrip().startswith((">", "!")):
+        if line.is_action or _UNMEANT.search(line.text) or line.text.lstrip().startswith((">", "!")):
             return []
         read = sentences(unquoted(line.text), line.emotes)
         if any(reader.jokes(sentence) for sentence in read for reader in self._readers):
