@@ -109,7 +109,7 @@ class Language(_Table):
     question: Words  # a sentence that begins with one of these asks
     correction: tuple[str, ...]  # takes back the last statement; `{x}` is what is right
     answer: tuple[str, ...]  # the form of a short answer; `{x}` is what is said
-    labels: dict[str, str]  # before a short answer, so that it can be read alone
+    labels: dict[str, str]  # what a slot is about, in the words of those who ask: stands behind each statement
     rule: tuple[Rule, ...]
     when: tuple[When, ...]
     asked: tuple[Question, ...] = ()

@@ -157,7 +157,7 @@ class _Reader:
             slot=slot,
             predicate=_predicate(slot, hit.key, ended=rule.effect == "ends"),
             object=said,
-            text=_text(sentence.text, start),
+            text=_text(sentence.text, self.language.labels.get(slot.name, ""), start),
             at=line.at,
             source=line.id,
             effect=rule.effect,
@@ -191,7 +191,7 @@ class _Reader:
             slot=self._slots[slot],
             predicate=slot,
             object=said,
-            text=f"{self.language.labels.get(slot, slot)}: {said}",
+            text=_text(said, self.language.labels.get(slot, ""), None),
             at=line.at,
             source=line.id,
             confidence=0.7,
@@ -278,7 +278,7 @@ def _right(wrong: Statement, right: str, line: Spoken, text: str) -> Statement:
     return replace(
         wrong,
         object=right[:LONGEST_OBJECT],
-        text=_text(text, None),
+        text=_text(text, _label(wrong.text), None),
         at=line.at,
         source=line.id,
         effect="corrects" if wrong.source != line.id else wrong.effect,
@@ -329,9 +329,15 @@ def _predicate(slot: Slot, key: str, *, ended: bool) -> str:
     return f"{ENDED}{named}" if ended else named
 
 
-def _text(sentence: str, start: tuple[datetime, Precision] | None) -> str:
+def _text(sentence: str, label: str, start: tuple[datetime, Precision] | None) -> str:
+    """Return the sentence with what it is about and when behind it: so that it is found, and read alone."""
     said = sentence if len(sentence) <= LONGEST_TEXT else f"{sentence[: LONGEST_TEXT - 1]}…"
-    return f"{said} ({shown(*start)})" if start else said
+    behind = "; ".join(part for part in (label, shown(*start) if start else "") if part)
+    return f"{said} ({behind})" if behind else said
+
+
+def _label(text: str) -> str:
+    return text[text.rindex("(") + 1 : -1].split("; ")[0] if text.endswith(")") else ""
 
 
 def _any(patterns: Sequence[Pattern], sentence: Sentence) -> bool:
