@@ -6,7 +6,7 @@ reconciled and written in one transaction.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -43,10 +43,10 @@ class Extractor(Protocol):
 class Consolidator:
     """Makes facts of messages, reconciled with what is known."""
 
-    def __init__(self, database: Database, extractor: Extractor, clock: Clock) -> None:
-        """Read from and write to `database`, which stays the caller's."""
+    def __init__(self, database: Database, extractor: Callable[[], Extractor], clock: Clock) -> None:
+        """Read from and write to `database`, which stays the caller's; `extractor` is made when it is needed first."""
         self._database = database
-        self._extractor = extractor
+        self._make = extractor
         self._clock = clock
 
     async def consolidate(self, payloads: Sequence[Mapping[str, Any]]) -> None:
@@ -69,10 +69,13 @@ class Consolidator:
             return
         fresh = {row.id: row.stream_id for row in rows}
         lines = [_spoken(row, asked) for row in sorted((*before, *rows), key=lambda row: int(row.seq))]
-        found = await asyncio.to_thread(self._extractor.extract, lines)
+        found = await asyncio.to_thread(self._extract, lines)
         stated = [statement for statement in found if statement.source in fresh]
         if stated:
             await self._database.write(lambda connection: self._write(connection, stated, fresh))
+
+    def _extract(self, lines: Sequence[Spoken]) -> list[Statement]:
+        return self._make().extract(lines)
 
     def _write(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
         known = _Known(connection, facts.held(connection, {one.subject for one in stated}), self._clock.now())

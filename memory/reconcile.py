@@ -91,18 +91,14 @@ def _asserted(statement: Statement, current: Sequence[Fact]) -> Iterator[Action]
     if after is None or (statement.invalid_at and statement.invalid_at <= after.begins):
         yield Assert(statement=statement, valid_at=statement.valid_at, invalid_at=statement.invalid_at)
     else:
-        yield Assert(
-            statement=statement, valid_at=statement.valid_at, invalid_at=after.begins, superseded_by=after.id
-        )
+        yield Assert(statement=statement, valid_at=statement.valid_at, invalid_at=after.begins, superseded_by=after.id)
 
 
 def _ended_by(statement: Statement, current: Sequence[Fact], same: Fact | None) -> tuple[Action, ...]:
     """Return the facts that cannot be true beside the statement from its beginning on."""
     if statement.effect == "ends" or statement.invalid_at is not None:
         return ()
-    rivals = [
-        fact for fact in current if fact is not same and fact.begins <= statement.begins and _excludes(statement, fact)
-    ]
+    rivals = [fact for fact in current if fact is not same and fact.begins <= statement.begins and _excludes(statement, fact)]
     return tuple(Invalidate(fact_id=fact.id, at=statement.begins) for fact in rivals)
 
 

@@ -8,8 +8,6 @@ import structlog
 from memory.background import Background
 from memory.caches import RecallCaches
 from memory.clock import Clock
-from memory.consolidate import GROUP as TURNS
-from memory.consolidate import Consolidator
 from memory.errors import BotMemoryError
 from memory.index import GROUP
 from memory.jobs import Jobs
@@ -39,7 +37,6 @@ class Upkeep:
         caches: RecallCaches,
         embedder: Embedder,
         abandoned: Abandoned,
-        consolidator: Consolidator,
     ) -> None:
         self._background = background
         self._database = database
@@ -53,10 +50,13 @@ class Upkeep:
         self._warm = False
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
-        worker.register("consolidate", self._then_forget(consolidator.consolidate), group=TURNS)
         worker.register("purge", self._then_forget(indexer.purge))
         worker.register("drift", self._then_forget(indexer.repair))
         worker.chore(_MEND, self._mend)
+
+    def work(self, kind: str, handler: JobHandler, *, group: int) -> None:
+        """Let `handler` do the jobs of `kind`, up to `group` at a time; what recall found before is looked up anew after it."""
+        self._background.worker.register(kind, self._then_forget(handler), group=group)
 
     async def prepare(self, *, any_model: bool) -> None:
         """Recover what a crash left; refuse an index of another model unless it is to be rebuilt now.

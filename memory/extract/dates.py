@@ -1,4 +1,4 @@
-"""When something was, is or will be, as chat says it, reckoned from the moment of the message; how exact it is stays known. Pure."""
+"""When something was, is or will be, as chat says it, reckoned from the message; how exact it is stays known. Pure."""
 
 import calendar
 from collections.abc import Iterable, Sequence

@@ -18,8 +18,15 @@ from memory.normalise import fold
 
 _TOKEN = re.compile(r"\([^()]+\)\??|\{[a-z_:]+\}\??|[^ (){}]+")
 _WORD = re.compile(r"\*?\w+\*?")
-_ANY, _GAP = r"[^ ,]+ ", r"(?:[^ ,]+ ){0,3}"
+_ANY = r"[^ ,]+ "
+_SIGNS = {
+    "..": r"(?:[^ ,]+ ){0,3}",
+    ",": "(?:, )",
+    ",?": "(?:, )?",
+    "_?": r"(?:[^ ,]+ )??",
+}  # any word: where nothing more exact fits
 _DIGITS = {"number": r"\d{1,4}", "day": r"\d{1,2}", "year": r"(?:19|20)\d\d"}
+_OPEN = frozenset({"..", "_", ",", ",?"})
 _LONGEST = {"x": 6, "key": 2, "one": 1, "name": 1}
 
 
@@ -77,7 +84,7 @@ class Compiler:
 
     def _anchors(self, token: str) -> frozenset[str] | None:
         """Return the words one of which this part of a pattern needs, None where it needs none in particular."""
-        if token.endswith("?") or token[0] in ",." or token == "_":
+        if token.endswith("?") or token in _OPEN:
             return None
         name = _list_name(token)
         if token.startswith("{"):
@@ -86,18 +93,15 @@ class Compiler:
         return None if any("*" in first or first == "_" for first in firsts) else frozenset(map(fold, firsts))
 
     def _part(self, token: str, text: str) -> str:
-        if token == "..":  # noqa: S105 - a sign of the notation, no secret
-            return _GAP
-        if token in {",", ",?"}:
-            return "(?:, )" + token[1:]
+        if token in _SIGNS:
+            return _SIGNS[token]
         if token.startswith("{"):
             return self._slot(token, text)
         choices = [choice.split() for choice in _choices(token.removesuffix("?"))]
         if not all(choices):
             raise ValueError(f"pattern {text!r}: {token!r} has an empty choice")
         body = "|".join("".join(_word(word, text) for word in choice) for choice in choices)
-        mark = "?" if token.endswith("?") else ""
-        return f"(?:{body}){'??' if token == '_?' else mark}"  # any word: only where nothing more exact fits
+        return f"(?:{body}){'?' if token.endswith('?') else ''}"
 
     def _slot(self, token: str, text: str) -> str:
         name = token.strip("{}?")
@@ -123,7 +127,7 @@ def _first_words(words: Iterable[str]) -> frozenset[str] | None:
 
 
 def _is_fixed(token: str) -> bool:
-    return token not in {"..", "_", ","} and not token.endswith("?") and token.strip("{}") not in _LONGEST
+    return token not in _OPEN and not token.endswith("?") and token.strip("{}") not in _LONGEST
 
 
 def _choices(token: str) -> Sequence[str]:
@@ -131,7 +135,7 @@ def _choices(token: str) -> Sequence[str]:
 
 
 def _choice(words: Iterable[str]) -> str:
-    """Return an expression for any of these words, longest first; several words may be one entry; `*` at an end is a wildcard."""
+    """Return an expression for any of these entries, longest first; one may be several words, or end in `*`."""
     entries = sorted({" ".join(fold(word).split()) for word in words}, key=lambda word: (-len(word), word))
     return "|".join(re.escape(word).replace(r"\*", "[^ ,]*").replace(r"\ ", " ") for word in entries) or "(?!)"
 

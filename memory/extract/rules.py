@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from memory.extract.dates import Dates, Said, first, reckoned, shown, without
-from memory.extract.languages import Language, Rule
+from memory.extract.languages import Language, Rule, load_languages, load_slots
 from memory.extract.patterns import Pattern
 from memory.extract.tokens import BREAK, Sentence, joined, sentences, unquoted
 from memory.normalise import same_key, words
@@ -60,8 +61,7 @@ class _Reader:
         self._dates = Dates(language)
         self._rules = [(rule, pattern) for rule in language.rule for pattern in language.compiled(rule.patterns)]
         self._joke, self._unreal, self._order, self._sensitive = (
-            language.compiled(patterns)
-            for patterns in (language.joke, language.unreal, language.order, language.sensitive)
+            language.compiled(patterns) for patterns in (language.joke, language.unreal, language.order, language.sensitive)
         )
         self._correction = language.compiled(language.correction)
         self._answer = language.compiled(language.answer)
@@ -77,7 +77,9 @@ class _Reader:
 
     def asks(self, sentence: Sentence) -> bool:
         """Return whether the sentence is a question, with or without its mark."""
-        return sentence.asks or next((w for w in sentence.words if w not in self.language.openers), "") in self.language.question
+        return (
+            sentence.asks or next((w for w in sentence.words if w not in self.language.openers), "") in self.language.question
+        )
 
     def statements(self, line: Spoken, sentence: Sentence) -> Iterator[tuple[int, Statement]]:
         """Yield what the rules find in a sentence, with its place."""
@@ -212,6 +214,16 @@ class _Reader:
         return "" if BREAK in sentence.words else self._captured(sentence, (1, len(sentence.spaced) - 1))
 
 
+@lru_cache(maxsize=4)
+def rule_extractor(languages: tuple[str, ...]) -> "RuleExtractor":
+    """Return the extractor of the shipped rules of these languages. Compiling takes a second, so that it is made once.
+
+    Raises:
+        RulesInvalid: a file is missing or wrong.
+    """
+    return RuleExtractor(load_languages(languages), load_slots())
+
+
 class RuleExtractor:
     """Reads chat lines by the rules of several languages at once: a chat mixes them."""
 
@@ -337,7 +349,7 @@ def _text(sentence: str, label: str, start: tuple[datetime, Precision] | None) -
 
 
 def _label(text: str) -> str:
-    return text[text.rindex("(") + 1 : -1].split("; ")[0] if text.endswith(")") else ""
+    return text[text.rindex("(") + 1 : -1].split("; ", 1)[0] if text.endswith(")") else ""
 
 
 def _any(patterns: Sequence[Pattern], sentence: Sentence) -> bool:

@@ -14,9 +14,12 @@ from memory.normalise import fold
 
 LONGEST_LINE = 1000  # code points that are read: a chat line has 500
 _TOKEN = re.compile(r"<3+|@\w+|https?://\S+|www\.\S+|\d+(?:[.,]\d+)+|\w+|[^\w\s]")
-_JOINING = frozenset("'’`´-–_&/+#°%")  # between two words of one thing: "l'altro", "co-op", "C++"
-_ENDING = frozenset(".!?…;\n")
-_QUOTED = re.compile(r"[\"“”«»„‟][^\"“”«»„‟]{2,}[\"“”«»„‟]|(?<!\w)['‘’][^'‘’]{12,}['‘’](?!\w)|\*[^*]{3,}\*")
+_JOINING = frozenset("'`-_&/+#\u00b0%\u2019\u00b4\u2013")  # between two words of one thing: "l'altro", "co-op", "C++"
+_ENDING = frozenset(".!?;\n\u2026")
+_MARKS, _SINGLE = r"\"\u201c\u201d\u00ab\u00bb\u201e\u201f", r"'\u2018\u2019"  # quotation marks
+_QUOTED = re.compile(
+    rf"[{_MARKS}][^{_MARKS}]{{2,300}}[{_MARKS}]|(?<!\w)[{_SINGLE}][^{_SINGLE}]{{12,300}}[{_SINGLE}](?!\w)|\*[^*]{{3,300}}\*"
+)
 BREAK = ","
 
 
@@ -53,7 +56,7 @@ class Sentence:
 
 def unquoted(text: str) -> str:
     """Return `text` with what stands in quotation marks, or between asterisks, taken out: others' words, or a gesture."""
-    return _QUOTED.sub(" , ", text)
+    return _QUOTED.sub(" , ", text[:LONGEST_LINE])
 
 
 def sentences(text: str, emotes: Collection[str] = ()) -> list[Sentence]:

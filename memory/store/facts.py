@@ -138,7 +138,9 @@ async def lines_of(session: AsyncSession, turns: Sequence[str], ids: Sequence[st
     for row in await session.execute(select(TURN.c.line_ids).where(TURN.c.id.in_(IDS)), {"ids": packed(turns)}):
         wanted += row.line_ids
     viewers = (LINE.c.deleted_at.is_(None), LINE.c.kind != "reply", LINE.c.viewer_id.is_not(None), LINE.c.text != "")
-    found = await session.execute(select(LINE).where(LINE.c.id.in_(IDS), *viewers).order_by(LINE.c.seq), {"ids": packed(wanted)})
+    found = await session.execute(
+        select(LINE).where(LINE.c.id.in_(IDS), *viewers).order_by(LINE.c.seq), {"ids": packed(wanted)}
+    )
     return list(found.all())
 
 
