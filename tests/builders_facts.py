@@ -22,9 +22,7 @@ def on(day: float) -> datetime:
 
 def stated(said: str, *, slot: Slot = HOME, day: float = 10, source: str = "m9", **changes: Any) -> Statement:  # noqa: ANN401 - any field
     predicate = changes.pop("predicate", slot.name)
-    whole = Statement(
-        subject="1001", slot=slot, predicate=predicate, object=said, text=f"… {said}", at=on(day), source=source
-    )
+    whole = Statement(subject="1001", slot=slot, predicate=predicate, object=said, text=f"… {said}", at=on(day), source=source)
     return replace(whole, **changes)
 
 

@@ -13,13 +13,14 @@ from functools import cached_property
 from memory.normalise import fold
 
 LONGEST_LINE = 1000  # code points that are read: a chat line has 500
-_TOKEN = re.compile(r"<3+|@\w+|https?://\S+|www\.\S+|\d+(?:[.,]\d+)+|\w+|[^\w\s]")
+_TOKEN = re.compile(r"<3+|@\w+|\d+(?:[.,]\d+)+|\w+|[^\w\s]")
 _JOINING = frozenset("'`-_&/+#\u00b0%\u2019\u00b4\u2013")  # between two words of one thing: "l'altro", "co-op", "C++"
 _ENDING = frozenset(".!?;\n\u2026")
 _MARKS, _SINGLE = r"\"\u201c\u201d\u00ab\u00bb\u201e\u201f", r"'\u2018\u2019"  # quotation marks
 _QUOTED = re.compile(
     rf"[{_MARKS}][^{_MARKS}]{{2,300}}[{_MARKS}]|(?<!\w)[{_SINGLE}][^{_SINGLE}]{{12,300}}[{_SINGLE}](?!\w)|\*[^*]{{3,300}}\*"
 )
+_LINK = re.compile(r"(?:https?://|www\.)\S+")
 BREAK = ","
 
 
@@ -61,7 +62,11 @@ def unquoted(text: str) -> str:
 
 def sentences(text: str, emotes: Collection[str] = ()) -> list[Sentence]:
     """Return the sentences of a line, in their order; the names of emotes are no words."""
-    return [sentence for part, end in _parts(text[:LONGEST_LINE]) if (sentence := _sentence(part, end, emotes)).words]
+    return [
+        sentence
+        for part, end in _parts(_LINK.sub(" , ", text[:LONGEST_LINE]))
+        if (sentence := _sentence(part, end, emotes)).words
+    ]
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
@@ -89,9 +94,9 @@ def _sentence(part: str, end: str, emotes: Collection[str]) -> Sentence:
         token = match.group()
         if token in _JOINING:
             if said and part[match.start() - 1] != " " and said[-1] != BREAK:
-                said[-1] += token if part[match.end() : match.end() + 1].isalnum() else f"{token} "
+                said[-1] += token if part[match.end() : match.end() + 1].strip() else f"{token} "
             continue
-        plain = fold(token).strip() if token[0].isalnum() and token not in emotes and not _is_link(token) else ""
+        plain = fold(token).strip() if token[0].isalnum() and token not in emotes else ""
         if plain and " " not in plain:
             words.append(plain)
             said.append(token)
@@ -102,10 +107,6 @@ def _sentence(part: str, end: str, emotes: Collection[str]) -> Sentence:
         words.pop()
         said.pop()
     return Sentence(tuple(words), tuple(said), " ".join(part.split()), "?" in end)
-
-
-def _is_link(token: str) -> bool:
-    return token.startswith(("http", "www.")) and "." in token
 
 
 def joined(said: Sequence[str]) -> str:
