@@ -14,7 +14,7 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.commands import CommandSettings
+from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
 from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
@@ -70,10 +70,12 @@ class Hooks:
     """What a caller of the loop wants to do, or hear of."""
 
     voice: Voice | None = None  # None: lines are said to nobody
+    model: LanguageModel | None = None  # None: replies come from the memory block alone
     before: Callable[[Batch], Awaitable[None]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
+    recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
     replies: Literal["bot", "log"] = "bot"
 
 
@@ -214,27 +216,38 @@ async def sync_canon(memory: Memory, folder: Path | None) -> int:
     return await memory.sync_lore(load_canon(folder or Path(str(files("lore").joinpath("canon")))))
 
 
-def make_responder(settings: Settings, addressing: Addressing) -> Responder:
-    """Return who writes the replies: the configured model, or the memory block alone, said in the log."""
+@asynccontextmanager
+async def language_model(settings: Settings) -> AsyncIterator[LanguageModel | None]:
+    """Open the configured language model and close it on leaving; None, said in the log, where none is configured."""
     if not (settings.llm.base_url and settings.llm.model):
         log.info("llm_not_configured", replies="from the memory block alone")
-        return MemoryResponder(addressing)
-    model = LanguageModel(
+        yield None
+        return
+    async with llm_of(settings) as model:
+        yield model
+
+
+def llm_of(settings: Settings) -> LanguageModel:
+    """Return the configured language model; closing it is the caller's."""
+    chosen = settings.llm
+    return LanguageModel(
         LlmSettings(
-            base_url=settings.llm.base_url,
-            model=settings.llm.model,
-            api_key=settings.llm.api_key.get_secret_value(),
-            timeout_seconds=settings.llm.timeout_seconds,
-            retries=settings.llm.retries,
-            max_tokens=settings.llm.max_tokens,
-            temperature=settings.llm.temperature,
-            concurrency=settings.llm.concurrency,
+            base_url=chosen.base_url,
+            model=chosen.model,
+            api_key=chosen.api_key.get_secret_value(),
+            timeout_seconds=chosen.timeout_seconds,
+            retries=chosen.retries,
+            max_tokens=chosen.max_tokens,
+            temperature=chosen.temperature,
+            concurrency=chosen.concurrency,
         )
     )
-    persona = load_persona(settings.persona.file)
-    return LlmResponder(
-        model, persona=persona, addressing=addressing, limits=PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
-    )
+
+
+def llm_responder(settings: Settings, model: LanguageModel, addressing: Addressing) -> LlmResponder:
+    """Return the configured persona in front of a language model."""
+    persona, limits = load_persona(settings.persona.file), PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
+    return LlmResponder(model, persona=persona, addressing=addressing, limits=limits)
 
 
 def make_loop(
@@ -242,7 +255,9 @@ def make_loop(
 ) -> ChatLoop:
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
-    responder = make_responder(settings, addressing) if hooks.replies == "bot" else None
+    responder: Responder | None = None
+    if hooks.replies == "bot":
+        responder = llm_responder(settings, hooks.model, addressing) if hooks.model else MemoryResponder(addressing)
     virtual = isinstance(clock, VirtualClock)
     parts = TurnParts(
         memory=memory,
@@ -278,10 +293,13 @@ async def run_bot(settings: Settings) -> None:
     async with TwitchConnection(twitch_settings(settings), clock) as twitch:
         account = await twitch.log_in()
         directory = data_dir / f"channel-{account.channel.id}"
-        async with open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory:
+        async with (
+            open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
+            language_model(settings) as model,
+        ):
             await sync_canon(memory, settings.persona.canon)
             await memory.start_worker()
-            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice())
+            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice(), model=model)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
             with stopping_on_signals(stop):
                 await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)
@@ -335,11 +353,16 @@ def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
             max_lines=batching.size,
         ),
         commands=CommandSettings(
-            prefix=commands.prefix, names=dict.fromkeys(commands.memory, "memory"), language=commands.language
+            prefix=commands.prefix,
+            names=meanings({verb: getattr(commands, verb) for verb in DEFAULT_WORDS}),
+            language=commands.language,
+            confirm_seconds=commands.confirm_seconds,
+            pause_seconds=commands.pause_seconds,
         ),
         replies=hooks.replies,
         ignored=frozenset(settings.manners.ignored_bots),
         resume=hooks.resume,
+        recorded_turns=hooks.recorded_turns,
     )
 
 

@@ -10,6 +10,7 @@ import structlog
 from bot.batching import Batcher
 from bot.commands import Commands
 from bot.loop_settings import LoopSettings
+from bot.obey import Obeyer
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -29,7 +30,6 @@ from memory import (
     Stream,
     StreamEvent,
     Turn,
-    VirtualClock,
 )
 
 log = structlog.get_logger(__name__)
@@ -63,6 +63,13 @@ class ChatLoop:
         self._on_turn = on_turn
         self._on_stream = on_stream
         self._commands = Commands(settings.commands)
+        self._obeyer = Obeyer(
+            parts.memory,
+            self._commands,
+            manners=parts.manners,
+            speaker=parts.speaker,
+            speaks=settings.replies == "bot",
+        )
         self._batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
@@ -73,6 +80,7 @@ class ChatLoop:
         self._retry_at: datetime | None = None
         self._finished: deque[TurnOutcome] = deque()
         self._counts: Counter[str] = Counter()
+        self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -83,6 +91,11 @@ class ChatLoop:
     def pending(self) -> int:
         """How many lines wait in the open batch."""
         return len(self._batcher.lines)
+
+    @property
+    def behind(self) -> bool:
+        """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
+        return self._behind > 0
 
     async def start(self) -> None:
         """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
@@ -159,6 +172,8 @@ class ChatLoop:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
         self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        if self.behind:
+            return
         if self._begun_id is None:
             self._early.append(deletion)
             return
@@ -178,9 +193,9 @@ class ChatLoop:
             case StreamEvent():
                 self._go_offline(event, now)
             case Message() | Notice():
-                await self._take_line(event, now)
+                self._take_line(event, now)
             case Command():
-                await self._obey(event, event.text, event.id)
+                self._obey(event, now)
             case Deletion():
                 await self.delete(event)
             case BotReply():
@@ -190,18 +205,22 @@ class ChatLoop:
             case Settle():
                 self._close(self._batcher.flush("end", now))
                 await self._work()
-                self._counts["jobs"] += await self._memory.run_jobs()
+                self._counts["jobs"] += 0 if self.behind else await self._memory.run_jobs()
             case _:
                 self._counts["passed_over"] += 1
 
-    async def _take_line(self, line: Line, now: datetime) -> None:
+    def _take_line(self, line: Line, now: datetime) -> None:
         reason = self._left_out(line)
         if reason is not None:
             self._counts[f"left_out_{reason}"] += 1
             return
         self._remember(line.id)
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
-            await self._obey(line, line.text, line.id)
+            self._obey(line, now)
+            return
+        if line.user is not None and self._memory.opted_out(line.user.id, line.at):
+            self._parts.deleted.note(Deletion(at=line.at, scope="message", message_id=line.id))  # nor is it answered for it
+            self._counts["left_out_opted_out"] += 1
             return
         self._ensure_stream(now)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
@@ -221,17 +240,17 @@ class ChatLoop:
             return "duplicate"
         return "deleted" if self._parts.deleted.covers(line) else None
 
-    async def _obey(self, command: Command | Message, text: str, message_id: str | None) -> None:
-        parsed = self._commands.parse(text)
-        if parsed is None or self._settings.replies == "log":
+    def _obey(self, command: Command | Message, now: datetime) -> None:
+        """Queue a command behind everything that was said before it."""
+        if not self._obeyer.knows(command.text):
             self._counts["command_ignored"] += 1
             return
-        answer = self._commands.answer(parsed, bot_name=self._addressing.bot.name)
-        if answer is None or not self._parts.manners.may_serve(command.user.id, command.badges, now=self._clock.now()):
-            self._counts["command_ignored"] += 1
-            return
-        delivery = await self._parts.speaker.say(answer, message_id, wanted=lambda: True)
-        log.info("command_answered", command=self._commands.meaning(parsed), state=delivery.state, reason=delivery.reason)
+        self._close(self._batcher.flush("command", now))
+        self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
+
+    async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
+        obeyed = not self.behind and await self._obeyer.obey(command, stream_id)
+        self._counts["command_obeyed" if obeyed else "command_ignored"] += 1
 
     def _go_online(self, event: StreamEvent, now: datetime) -> None:
         if event.bot is not None:
@@ -268,16 +287,23 @@ class ChatLoop:
         if self._settings.replies == "bot":
             self._counts["recorded_reply_passed_over"] += 1
             return
+        if reply.in_reply_to and self._parts.deleted.hold(reply.in_reply_to):
+            self._counts["recorded_reply_to_nothing"] += 1
+            return
         self._ensure_stream(now)
         self._close(self._batcher.flush("addressed", now))
         self._addressing.own(reply.id)
         if self._stream is not None:
-            self._todo.append(partial(self._memory.record_reply, self._stream.id, reply))
+            self._todo.append(partial(self._once, partial(self._memory.record_reply, self._stream.id, reply)))
 
     def _take_call(self, call: StateCall) -> None:
         if self._batcher.lines:
             self._calls.append(call)
-        self._todo.append(partial(self._memory.apply_state, call))
+        self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
+
+    async def _once(self, step: Step) -> None:
+        if not self.behind:
+            await step()
 
     def _close(self, batches: list[Batch]) -> None:
         for batch in batches:
@@ -295,7 +321,9 @@ class ChatLoop:
             self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
             self._addressing.own(f"reply:{batch.id}")
             self._counts["turns_recorded_before"] += 1
+            self._behind -= self.behind
             return
+        self._behind = 0
         outcome = await run_turn(batch, self._parts, calls=calls)
         self._counts["turns"] += 1
         self._counts[f"said_{outcome.turn.said.state}"] += 1
@@ -367,14 +395,3 @@ class ChatLoop:
             outcome = self._finished.popleft()
             if self._on_turn is not None:
                 self._on_turn(outcome)
-
-
-async def play(loop: ChatLoop, event: Event, clock: VirtualClock) -> None:
-    """Feed a recorded event at its own time: first the clock visits every moment at which something falls due before it."""
-    at = None if isinstance(event, Settle) else event.at
-    if at is not None:
-        while (due := loop.next_due()) is not None and due <= at:
-            clock.move_to(due)
-            await loop.tick(clock.now())
-        clock.move_to(at)
-    await loop.feed(event)

@@ -115,8 +115,8 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "graph", "recency"], ...] = Field(
-        default=("dense", "lexical", "graph", "recency"), description="Ways to look inside a place."
+    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
+        default=("dense", "lexical", "slot", "graph", "recency", "worth"), description="Ways to look inside a place."
     )
     viewer_hits: Positive = Field(default=4, description="Candidates asked of one viewer's memory.")
     episode_hits: Positive = Field(default=3, description="Candidates asked of one stream.")
@@ -138,8 +138,10 @@ class Retrieval(Section):
 class Fusion(Section):
     """How the channels' results become one list."""
 
-    method: Literal["sum", "rrf"] = Field(
-        default="sum", description="sum: weighted min-max sum; rrf: weighted reciprocal ranks."
+    method: Literal["level", "sum", "rrf"] = Field(
+        default="level",
+        description="level: weighted sum of the channels' own measures; sum: weighted min-max sum; rrf: weighted reciprocal "
+        "ranks.",
     )
     k: Positive = Field(default=60, description="The constant of reciprocal rank fusion.")
     message_dense: Weight = Field(default=0.6, description="Weight of the dense channel among a viewer's messages.")
@@ -258,7 +260,30 @@ class Commands(Section):
 
     prefix: Annotated[str, Field(min_length=1, max_length=3)] = Field(default="!", description="What a command begins with.")
     memory: tuple[str, ...] = Field(default=("memory", "memoria"), description="Words for: what is this bot?")
-    language: Literal["it", "en"] = Field(default="it", description="Language of its answer.")
+    whatdoyouknow: tuple[str, ...] = Field(
+        default=("whatdoyouknow", "cosasai"), description="Words for: how much is known of me? Counts alone."
+    )
+    forgetme: tuple[str, ...] = Field(
+        default=("forgetme", "dimenticami"), description="Words for: forget all that I wrote. Asked to be confirmed."
+    )
+    optout: tuple[str, ...] = Field(
+        default=("optout", "nonricordarmi"), description="Words for: forget me, and store nothing of me any more."
+    )
+    optin: tuple[str, ...] = Field(default=("optin", "ricordami"), description="Words for: remember me again.")
+    forget: tuple[str, ...] = Field(
+        default=("forget", "dimentica"), description="Words for: forget @name [words], #id or last. Others' by moderators only."
+    )
+    correct: tuple[str, ...] = Field(
+        default=("correct", "correggi"),
+        description="Words for: correct @name old -> new, or #id text. Others' by moderators only.",
+    )
+    memories: tuple[str, ...] = Field(
+        default=("memories", "ricordi"), description="Words for: how much is known of @name, with ids. Moderators only."
+    )
+    bot: tuple[str, ...] = Field(default=("bot",), description="Words for: on or off, be silent or speak. Moderators only.")
+    confirm_seconds: Seconds = Field(default=60.0, description="Time to confirm that one wants to be forgotten.")
+    pause_seconds: Seconds = Field(default=2.0, description="Pause between two orders of one viewer; moderators are exempt.")
+    language: Literal["it", "en"] = Field(default="it", description="Language of the answers to commands.")
 
 
 class Persona(Section):

@@ -1,10 +1,11 @@
 """The gate: evidence that is too weak, or far behind the best, does not go on. Returning nothing is an answer. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import words
-from memory.recipes import Gate, Recipe
+from memory.recipes import Gate, Limits, Recipe
 from memory.salience import PRIORS
 
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
@@ -23,8 +24,8 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
     nothing.
     """
     limits = recipe.gate
-    strong = [item for item in evidence if _vouched(item, limits) and item.score >= limits.fused_floor]
-    kept = strong if plan.explicit_recall else _near_the_best(strong, recipe)
+    strong = [item for item in evidence if _vouched(item, limits) and item.score >= _floor(item, recipe)]
+    kept = _first(strong if plan.explicit_recall else _near_the_best(strong, recipe), recipe.limits)
     if not plan.explicit_recall:
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
@@ -35,17 +36,53 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
 
 
 def _left_out(item: Evidence) -> LeftOut:
-    return LeftOut(source=item.request.name, document_id=item.document.id, reason="below_gate", score=item.score)
+    return LeftOut(
+        source=item.request.name,
+        document_id=item.document.id,
+        reason="below_gate",
+        score=item.score,
+        provenance=item.document.provenance,
+    )
 
 
 def _vouched(item: Evidence, limits: Gate) -> bool:
     given = item.channels
     if given.get("dense", -1.0) >= limits.dense_floor or given.get("lexical", 0.0) > limits.lexical_floor:
         return True
-    return any(channel not in PRIORS and channel not in {"dense", "lexical"} for channel in given)
+    if given.get("slot", -1.0) >= limits.dense_floor:
+        return True
+    return any(channel not in PRIORS and channel not in {"dense", "lexical", "slot"} for channel in given)
+
+
+def _floor(item: Evidence, recipe: Recipe) -> float:
+    if recipe.fusion.method != "level" or "exact" in item.channels:
+        return recipe.gate.fused_floor
+    return max(recipe.gate.fused_floor, recipe.gate.levels.get(item.document.kind, 0.0))
+
+
+def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
+    """Return as many of each source as it may show."""
+    most = {
+        SourceKind.RECALL: limits.viewer_hits,
+        SourceKind.EPISODE: limits.episode_hits,
+        SourceKind.LORE: limits.lore_hits,
+    }
+    taken: Counter[str] = Counter()
+    kept = []
+    for item in evidence:
+        taken[item.request.name] += 1
+        if taken[item.request.name] <= most.get(item.request.kind, len(evidence)):
+            kept.append(item)
+    return kept
 
 
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
+    if recipe.fusion.method == "level":
+        top: dict[str, float] = {}
+        for item in evidence:
+            top[item.request.name] = max(top.get(item.request.name, 0.0), item.score)
+        exact = {id(item) for item in evidence if "exact" in item.channels}
+        return [i for i in evidence if id(i) in exact or i.score >= (1 - recipe.gate.gap) * top[i.request.name]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

@@ -6,6 +6,7 @@ from memory.model import Candidate, Document, Evidence, Ranking, Section, Source
 from memory.recipes import Fusion, Recipe
 from memory.salience import PRIORS
 
+BM25_FULL = 12.0  # BM25 score from which the words agree as well as they can
 AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0}  # weights of channels that the recipe does not name
 _SHORT = frozenset({"fact", "claim", "lore"})  # kinds whose text is a short statement: the fact weights
 SECTIONS: Mapping[SourceKind, Section] = {
@@ -20,7 +21,9 @@ SECTIONS: Mapping[SourceKind, Section] = {
 def fuse(rankings: Sequence[Ranking], recipe: Recipe) -> tuple[Evidence, ...]:
     """Return the evidence of every source, best first within each; sources in the order of their first ranking.
 
-    `sum`: Σ_c w_c · (s - min_c) / (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
+    `level`: Σ_c w_c · m_c, the channel's own measure: cosine, BM25 / `BM25_FULL` (at most 1), and what is between 0 and 1 as it
+    is, so that the same score means the same for every question and a floor can be set. `sum`: Σ_c w_c · (s - min_c) /
+    (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
     are all equal gives 1); Shaw and Fox 1994, CombSUM, with weights. `rrf`: Σ_c w_c / (k + rank_c), Cormack et al. 2009.
     A document that a channel did not find gets nothing from it. Priors (recency, salience) add `prior · normalised` to what
     the other channels found, and a document that only they found is no evidence: it is left out. Ties: the newer document
@@ -38,7 +41,7 @@ def _fused(group: Sequence[Ranking], fusion: Fusion) -> list[Evidence]:
     parts: dict[str, dict[str, float]] = {}
     raw: dict[str, dict[str, float]] = {}
     for ranking in group:
-        share = _shares(ranking.candidates, fusion)
+        share = _shares(ranking, fusion)
         for candidate in ranking.candidates:
             found = candidate.document.id
             parts.setdefault(found, {})[ranking.channel] = share(candidate)
@@ -55,7 +58,11 @@ def _documents(group: Iterable[Ranking]) -> dict[str, Document]:
     return {candidate.document.id: candidate.document for ranking in group for candidate in ranking.candidates}
 
 
-def _shares(candidates: Sequence[Candidate], fusion: Fusion) -> Callable[[Candidate], float]:
+def _shares(ranking: Ranking, fusion: Fusion) -> Callable[[Candidate], float]:
+    candidates = ranking.candidates
+    if fusion.method == "level":
+        most = BM25_FULL if ranking.channel == "lexical" else 1.0
+        return lambda candidate: min(1.0, candidate.score / most)
     if fusion.method == "rrf":
         return lambda candidate: 1.0 / (fusion.k + candidate.rank)
     scores = [candidate.score for candidate in candidates]
@@ -65,10 +72,15 @@ def _shares(candidates: Sequence[Candidate], fusion: Fusion) -> Callable[[Candid
 
 def _score(document: Document, given: Mapping[str, float], fusion: Fusion) -> float:
     weights = fusion.fact_weights if document.kind in _SHORT else fusion.message_weights
-    priors = {"recency": fusion.recency_prior, "salience": fusion.salience_prior}
+    named = {
+        "recency": fusion.recency_prior,
+        "salience": fusion.salience_prior,
+        "worth": fusion.worth_prior,
+        "slot": fusion.slot_weight,
+    }
     total = 0.0
     for channel in sorted(given):
-        weight = priors[channel] if channel in PRIORS else weights.get(channel, AUXILIARY.get(channel, 0.0))
+        weight = named.get(channel, weights.get(channel, AUXILIARY.get(channel, 0.0)))
         total += weight * given[channel]
     return total
 

@@ -12,20 +12,25 @@ from memory.caches import RecallCaches
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
+from memory.channels.slot import Slot
 from memory.clock import Clock
 from memory.consolidate import GROUP as TURNS
 from memory.consolidate import Consolidator
+from memory.correct import Corrector
 from memory.events import Channel
 from memory.extract.languages import load_languages
 from memory.extract.rules import rule_extractor
+from memory.forget import Forgetter
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
+from memory.optout import OptOuts
+from memory.personal import Personal
 from memory.ports import Embedder
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
-from memory.rules import load_rules
+from memory.rules import Rules, load_rules
 from memory.sources import Source
 from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
@@ -56,6 +61,10 @@ class Parts:
     surroundings: Surroundings
     caches: RecallCaches
     upkeep: Upkeep
+    forgetter: Forgetter
+    corrector: Corrector
+    opt_outs: OptOuts
+    personal: Personal
     held: AsyncExitStack
 
 
@@ -118,6 +127,7 @@ async def open_parts(
         await upkeep.prepare(any_model=any_model)
         parts = _parts(ground, upkeep, held=opening)
         await parts.surroundings.load()
+        await parts.opt_outs.load()
         return replace(parts, held=opening.pop_all())
 
 
@@ -148,16 +158,18 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
+    rules = load_rules(settings.languages)
     recaller = Recaller(
         surroundings=surroundings,
         history=history,
-        sources=_sources(ground, reader, on_lost=upkeep.lost),
+        sources=_sources(ground, reader, rules, on_lost=upkeep.lost),
         caches=caches,
-        rules=load_rules(settings.languages),
+        rules=rules,
         language=settings.block_language,
         clock=clock,
         abandoned=ground.abandoned,
     )
+    forgetter = Forgetter(ground.database, clock)
     return Parts(
         recorder=Recorder(ground.database, enqueue=outbox.enqueue, clock=clock, book=book, ignored=settings.ignored_bots),
         recaller=recaller,
@@ -166,14 +178,22 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         surroundings=surroundings,
         caches=caches,
         upkeep=upkeep,
+        forgetter=forgetter,
+        corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
+        opt_outs=OptOuts(ground.database, forgetter),
+        personal=Personal(ground.database),
         held=held,
     )
 
 
-def _sources(ground: _Ground, reader: Reader, *, on_lost: Callable[[tuple[str, ...]], None]) -> dict[SourceKind, Source]:
+def _sources(
+    ground: _Ground, reader: Reader, rules: tuple[Rules, ...], *, on_lost: Callable[[tuple[str, ...]], None]
+) -> dict[SourceKind, Source]:
     dense = Dense(ground.index, ground.embedder, ground.caches.vectors, on_lost=on_lost)
-    search = ScopedSearch((dense, Lexical(reader)), reader, ground.caches.hits)
-    viewer = ViewerSource(reader, search, ground.caches.profiles)
+    lexical, slot = Lexical(reader), Slot(ground.index, ground.embedder, rules)
+    search = ScopedSearch((dense, lexical), reader, ground.caches.hits)
+    personal = ScopedSearch((dense, lexical, slot), reader, ground.caches.hits, rules=rules)
+    viewer = ViewerSource(reader, personal, ground.caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,

@@ -72,6 +72,8 @@ class VectorIndex(Protocol):
     async def search(self, collection: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
         """Return up to `limit` (id, cosine) pairs, best first; a missing collection gives none.
 
+        `vector` may have several rows: a document counts by the one it is nearest to.
+
         Raises:
             IndexUnavailable: the collection is broken or late; it must be rebuilt from SQL.
         """

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
-ALL_CHANNELS = frozenset({"dense", "lexical", "graph", "recency"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +44,20 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fusion:
-    """How the channels' rankings become one. `rrf`: Σ w/(k + rank), Cormack et al. 2009; `sum`: per-query min-max, weighted."""
+    """How the channels' rankings become one.
 
-    method: str = "sum"
+    `level`: weighted sum of the channels' own measures, comparable across questions; `sum`: per-query min-max, weighted;
+    `rrf`: Σ w/(k + rank), Cormack et al. 2009.
+    """
+
+    method: str = "level"
     k: int = 60
     message_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.6, "lexical": 0.4})
     fact_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.8, "lexical": 0.2})
     recency_prior: float = 0.05
     salience_prior: float = 0.05
+    slot_weight: float = 0.4  # beside the weights above
+    worth_prior: float = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +67,10 @@ class Gate:
     dense_floor: float = 0.15
     lexical_floor: float = 0.0
     fused_floor: float = 0.0
-    gap: float = 0.5  # how far below the best of its source a hit may stay, 0 to 1
+    gap: float = 0.35  # how far below the best of its source a hit may stay, 0 to 1
+    levels: dict[str, float] = field(  # least fused score by kind of document, where fusion is by level
+        default_factory=lambda: {"message": 0.45, "fact": 0.5, "claim": 0.5, "turn": 0.2, "reply": 0.25, "lore": 0.1}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +147,13 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-dedup": replace(full, dedup=False),
         "-lexical": replace(full, channels=full.channels - {"lexical"}),
         "-dense": replace(full, channels=full.channels - {"dense"}),
+        "-slot": replace(full, channels=full.channels - {"slot"}),
+        "-worth": replace(full, channels=full.channels - {"worth"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),
         "-coverage_check": replace(full, coverage_check=False),
         "history_only": replace(full, sources=frozenset()),
     }
     return {name: replace(recipe, name=name) for name, recipe in named.items()}
+
+
+named_recipes = recipes  # its name outside, where `memory.recipes` is this module

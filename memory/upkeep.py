@@ -50,7 +50,7 @@ class Upkeep:
         self._warm = False
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
-        worker.register("purge", self._then_forget(indexer.purge))
+        worker.register("purge", self._then_forget(background.purger.purge))
         worker.register("drift", self._then_forget(indexer.repair))
         worker.chore(_MEND, self._mend)
 
@@ -89,6 +89,10 @@ class Upkeep:
         """Mend what is lost and run every due job; return how many jobs ran."""
         await self._mend()
         return await self._background.worker.run_due()
+
+    def embed_ahead(self, turn_ids: Sequence[str]) -> None:
+        """Begin to embed what these recorded turns left, beside whatever else is done until the jobs run."""
+        self._background.indexer.embed_ahead([{"turn": turn_id} for turn_id in turn_ids])
 
     async def start(self) -> None:
         """Work in the background until `stop`."""

@@ -7,14 +7,17 @@ from datetime import datetime
 
 import structlog
 
+from memory import worthiness
 from memory.caches import Cache, Hits
 from memory.channels import Channel, recency
 from memory.dedup import told_by_facts
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
 from memory.recipes import Recipe
+from memory.rules import Rules
 from memory.trace import Trace
 
+CANDIDATES = 32  # of each channel, at least: how much they say of their author is known only when they are read
 CHANNEL_SHARE = 0.8  # of a source's deadline: the rest is for turning ids into documents
 _DEPTH_STEP = 16
 
@@ -34,15 +37,24 @@ class Asking:
 class ScopedSearch:
     """Searches single collections; a channel that is late or fails leaves the others standing."""
 
-    def __init__(self, channels: Sequence[Channel], reader: MemoryReader, hits: Cache[tuple[str, str, str, int], Hits]) -> None:
+    def __init__(
+        self,
+        channels: Sequence[Channel],
+        reader: MemoryReader,
+        hits: Cache[tuple[str, str, str, int], Hits],
+        *,
+        rules: Sequence[Rules] = (),
+    ) -> None:
+        """Ask `channels`; with `rules`, what a line says of its author counts too."""
         self._channels = tuple(channels)
         self._reader = reader
         self._hits = hits
+        self._rules = tuple(rules)
 
     async def rank(
         self, request: SourceRequest, asking: Asking, *, collection: str, limit: int, belongs: Callable[[Document], bool]
     ) -> list[Ranking]:
-        """Return one ranking a channel: the best `limit` living documents of each, with what the other channels gave them.
+        """Return one ranking a channel: the best living documents of each, `limit` at least, with what the others gave them.
 
         `belongs` says whose documents may come back. The collection is the scope already, so a document that does not belong is
         a fault of the index: it is dropped and reported, never shown. A message whose words a fact drawn from it holds is left
@@ -50,6 +62,7 @@ class ScopedSearch:
         """
         if not request.query.strip():
             return []
+        limit = max(limit, CANDIDATES)
         depth = _depth(limit, len(asking.shown) + len(request.exclude))
         found = await self._ask_channels(request, asking, collection, depth)
         documents = await self._reader.documents(list({id_ for hits in found.values() for id_, _ in hits}))
@@ -60,6 +73,8 @@ class ScopedSearch:
         best = {id_ for hits in alive.values() for id_, _ in hits[:limit]}
         if recency.NAME in asking.recipe.channels:
             alive[recency.NAME] = recency.by_recency((kept[id_] for id_ in best), asking.at)
+        if worthiness.NAME in asking.recipe.channels and self._rules:
+            alive[worthiness.NAME] = worthiness.by_worth((kept[id_] for id_ in best), self._rules)
         return [
             _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
         ]

@@ -91,8 +91,16 @@ class StateRules(_Table):
         return tuple(name for name in type(self).model_fields if getattr(self, name).found(text))
 
 
+class SlotRule(_Table):
+    """One kind of thing that viewers say about themselves, and are asked for."""
+
+    name: str
+    ask: PhraseList  # words of a question that is after it
+    say: tuple[str, ...]  # sentences that say it, compared by meaning
+
+
 class Rules(_Table):
-    """Everything the planner knows of one language."""
+    """Everything the memory knows of one language."""
 
     language: str = Field(min_length=2, max_length=8)
     stop: WordSet  # words that carry no content
@@ -119,6 +127,7 @@ class Rules(_Table):
     episode: EpisodeRules
     state: StateRules
     period: tuple[PeriodRule, ...] = ()
+    slot: tuple[SlotRule, ...] = ()
 
 
 def load_rules(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Rules, ...]:

@@ -89,14 +89,14 @@ class ChromaClient:
         return ids, np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)
 
     def query(self, name: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
-        """Return up to `limit` (id, cosine), best first, equal ones by id."""
+        """Return up to `limit` (id, cosine to the nearest row of `vector`), best first, equal ones by id."""
         with self._translated():
             found = self._collection(name).query(query_embeddings=vector, n_results=limit, include=["distances"])
-        distances = found["distances"] or [[]]
-        pairs = zip(found["ids"][0], distances[0], strict=True)
-        return sorted(
-            ((document_id, round(1.0 - float(far), 6)) for document_id, far in pairs), key=lambda hit: (-hit[1], hit[0])
-        )
+        best: dict[str, float] = {}
+        for ids, distances in zip(found["ids"], found["distances"] or [], strict=True):
+            for document_id, far in zip(ids, distances, strict=True):
+                best[document_id] = max(best.get(document_id, -1.0), round(1.0 - float(far), 6))
+        return sorted(best.items(), key=lambda hit: (-hit[1], hit[0]))[:limit]
 
     def create(self, name: str) -> None:
         """Make an empty collection, in place of any that is there."""
@@ -257,14 +257,14 @@ class ChromaIndex:
             await self._writes.run(partial(self._store.drop, collection), late=done.end)
 
     async def search(self, collection: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
-        """Return up to `limit` (id, cosine) pairs, best first; a missing collection gives none.
+        """Return up to `limit` (id, cosine to the nearest row of `vector`), best first; a missing collection gives none.
 
         Raises:
             ModelMismatch: the collection holds vectors of another length.
             CollectionLost: it was stored once and cannot be read any more.
             IndexUnavailable: Chroma failed twice, or too many calls are waiting.
         """
-        query = np.ascontiguousarray(vector, dtype=np.float32).reshape(1, -1)
+        query = np.ascontiguousarray(np.atleast_2d(vector), dtype=np.float32)
         if limit <= 0:
             return []
         if (entry := self._cache.get(collection)) is not None:

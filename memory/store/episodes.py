@@ -4,6 +4,8 @@ Everything here is derived from the rows alone, with ids made from theirs: doing
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -11,11 +13,11 @@ from sqlalchemy import Connection, Row, bindparam, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.events import BotReply
-from memory.model import Batch, Document, Stream, Turn
+from memory.model import Batch, Document, HistoryLine, Stream, Turn
 from memory.store import tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import IDS, LINE, packed
-from memory.store.rows import line_of, line_values, reply_values, shown_text
+from memory.store.rows import history_of, line_of, line_values, reply_values, shown_text
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
 from memory.store.tables import TurnRow, table_of
@@ -40,8 +42,17 @@ def derived_id(kind: str, *parts: str) -> str:
     return str(uuid5(_IDS, "\x1f".join((kind, *map(clean, parts)))))
 
 
-def store_lines(connection: Connection, batch: Batch, stream: Stream) -> int:
-    """Store a batch's lines and open its turn; return how many lines were new. What was deleted before it came stays out."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What storing a batch did: the stream it went to, how many lines were new, and what a history shows of them."""
+
+    stream_id: str
+    new: int
+    shown: tuple[HistoryLine, ...] | None  # None: some were there before, so only SQL knows what stands where
+
+
+def store_lines(connection: Connection, batch: Batch, stream: Stream) -> Stored:
+    """Store a batch's lines and open its turn. What was deleted before it came stays out."""
     turn_id = batch.id
     rows = [line_values(line, stream.id, turn_id) for line in batch.lines]
     tombstones.apply(connection, stream.id, rows)
@@ -58,7 +69,11 @@ def store_lines(connection: Connection, batch: Batch, stream: Stream) -> int:
         "reply_seconds": 0.0,
     }
     connection.execute(_OPEN_TURN, [opened])
-    return added
+    shown = None
+    if added == len(rows):
+        kept = (row for row in rows if row["deleted_at"] is None and not row["hidden"])
+        shown = tuple(history_of(SimpleNamespace(**row)) for row in kept)
+    return Stored(stream_id=stream.id, new=added, shown=shown)
 
 
 def lines_by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
@@ -89,7 +104,7 @@ def close_turn(connection: Connection, turn: Turn, turn_id: str, stream: Stream)
     }
     row = connection.execute(_CLOSE_TURN, {"turn": turn_id, **closed}).one_or_none()
     if row is not None and reply is not None:
-        store_reply(connection, reply, stream, turn_id)
+        store_reply(connection, reply, stream, turn_id, rests_on=_recalled(turn))
     return row
 
 
@@ -101,11 +116,25 @@ def _reply_of(turn: Turn, turn_id: str) -> BotReply | None:
     return BotReply(at=said.at or turn.batch.closed_at, text=said.text, in_reply_to=said.in_reply_to, id=id_)
 
 
-def store_reply(connection: Connection, reply: BotReply, stream: Stream, turn_id: str | None = None) -> str:
-    """Store something the bot said; return its id: the given one, or one made of the stream, the time and the text."""
+def _recalled(turn: Turn) -> tuple[str, ...]:
+    """Return the messages behind the memories that a reply was made from: what is forgotten takes the reply along."""
+    items = turn.recall.block.items if turn.recall else ()
+    return tuple(dict.fromkeys(one for item in items for one in item.provenance))
+
+
+def store_reply(
+    connection: Connection, reply: BotReply, stream: Stream, turn_id: str | None = None, *, rests_on: Sequence[str] = ()
+) -> str:
+    """Store something the bot said; return its id: the given one, or one made of the stream, the time and the text.
+
+    An answer to lines that are all gone by now is stored without its words, so that it cannot tell them.
+    """
     reply_id = clean(reply.id) if reply.id else derived_id("reply", stream.id, str(milliseconds(reply.at)), reply.text)
-    rows = [reply_values(reply, reply_id, stream, turn_id)]
+    rows = [reply_values(reply, reply_id, stream, turn_id, rests_on=rests_on)]
     tombstones.apply(connection, stream.id, rows)
+    answered = lines_by_id(connection, [clean(one) for one in reply.in_reply_to]).values()
+    if answered and all(line.deleted_at is not None for line in answered):
+        rows[0].update(text="", detail=None, deleted_at=max(line.deleted_at for line in answered))
     connection.execute(_ADD_LINES, rows)
     return reply_id
 
@@ -123,7 +152,7 @@ def personal_documents(rows: Iterable[Row[Any]], stream: Stream, left_out: froze
             kind="message",
             text=row.text,
             at=moment(row.at),
-            provenance=(row.id,),
+            provenance=(row.id, *corrected_by(row)),
             subject=row.viewer_id,
             author=row.viewer_id,
             stream_id=stream.id,
@@ -131,6 +160,12 @@ def personal_documents(rows: Iterable[Row[Any]], stream: Stream, left_out: froze
         for row in rows
         if row.kind != "reply" and row.viewer_id not in {None, *left_out} and _is_own_speech(row)
     ]
+
+
+def corrected_by(row: Row[Any]) -> tuple[str, ...]:
+    """Return the id of the command that corrected a line, where there was one and it has an id."""
+    command = (row.detail or {}).get("corrected_by")
+    return (str(command),) if command else ()
 
 
 def _is_own_speech(row: Row[Any]) -> bool:
@@ -181,6 +216,11 @@ def rows_of_turn(connection: Connection, turn: Row[Any]) -> list[Row[Any]]:
     ids = [*turn.line_ids, *([turn.reply_id] if turn.reply_id else [])]
     found = lines_by_id(connection, ids)
     return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+
+def recorded_turns(connection: Connection) -> set[str]:
+    """Return the ids of all recorded turns: 90 bytes each."""
+    return set(connection.scalars(select(TURN.c.id).where(TURN.c.state == "recorded")))
 
 
 def open_batches(connection: Connection) -> list[Batch]:

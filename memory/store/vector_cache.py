@@ -65,11 +65,11 @@ class CachedCollection:
             self._vectors[len(self._ids)] = 0.0
 
     def search(self, vector: Vectors, limit: int) -> list[tuple[str, float]]:
-        """Return up to `limit` (id, cosine), best first, equal ones by id."""
+        """Return up to `limit` (id, cosine to the nearest row of `vector`), best first, equal ones by id."""
         count = len(self._ids)
         if count == 0 or limit <= 0:
             return []
-        scores = np.round(self._vectors[:count] @ vector.reshape(-1), _DIGITS)
+        scores = np.round((self._vectors[:count] @ np.atleast_2d(vector).T).max(axis=1), _DIGITS)
         if count > limit:
             floor = np.partition(scores, count - limit)[count - limit]
             rows: NDArray[np.intp] = np.flatnonzero(scores >= floor)

@@ -42,9 +42,9 @@ class MemoryIndex:
 
     async def search(self, collection: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
         self._check(collection)
-        query = np.asarray(vector, dtype=np.float32).reshape(-1)
+        query = np.atleast_2d(np.asarray(vector, dtype=np.float32))
         rows = self.collections.get(collection, {}).items()
-        hits = [(document_id, round(float(row @ query), 6)) for document_id, row in rows]
+        hits = [(document_id, round(float((query @ row).max()), 6)) for document_id, row in rows]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[: max(limit, 0)]
 
     async def ids(self, collection: str) -> set[str]:

@@ -1,0 +1,77 @@
+"""How much a line says about its author: what a viewer's memory is asked for. A prior beside what the question asks. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memory.language import carries
+from memory.model import Document
+from memory.normalise import LONGEST_TEXT, spaced, words
+from memory.rules import Rules
+
+NAME = "worth"
+FULL = 7  # different content words from which a line says as much as chat lines do
+LEAST_WORDS, LEAST_CONTENT = 3, 2  # below: a greeting, a cheer, a reaction
+LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; together 1
+SHOUTED = 0.4  # share that is left of a line in capitals
+_LINK = re.compile(r"https?://\S+")
+_QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"")
+_SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What stands in a line besides questions, links and what others are quoted with."""
+
+    content: int  # different words that carry content
+    words: int
+    person: bool  # speaks in the first person
+    number: bool
+    naming: bool  # a proper name inside the sentence
+    shouted: bool
+
+    @property
+    def score(self) -> float:
+        """Return 0 (nothing to remember) to 1."""
+        if self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
+            return 0.0
+        score = LENGTH * min(self.content, FULL) / FULL + PERSON * self.person + NUMBER * self.number + NAMING * self.naming
+        return score * (SHOUTED if self.shouted else 1.0)
+
+
+def worth(text: str, rules: Sequence[Rules]) -> float:
+    """Return how much a chat line tells about its author, 0 to 1.
+
+    Questions, links, commands, quoted speech and lines of fewer than three words tell nothing; more content words, the first
+    person, numbers and names tell more.
+    """
+    return weighed(text, rules).score
+
+
+def weighed(text: str, rules: Sequence[Rules]) -> Worth:
+    """Return the signs that `worth` adds up."""
+    own = "" if text.startswith("!") else _stated(text[:LONGEST_TEXT])
+    said = words(own)
+    plain = spaced(own)
+    for rule in rules:
+        plain = rule.person.first_not.removed(plain)
+    letters = [char for char in own if char.isalpha()]
+    return Worth(
+        content=len({word for word in said if carries(word, rules)}),
+        words=len(said),
+        person=any(rule.person.first.found(plain) for rule in rules),
+        number=any(char.isdigit() for char in own),
+        naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
+        shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
+    )
+
+
+def by_worth(documents: Iterable[Document], rules: Sequence[Rules]) -> list[tuple[str, float]]:
+    """Return the documents with their worth, best first. Statements and turns are worth keeping as such."""
+    scored = [(one.id, worth(one.text, rules) if one.kind == "message" else 1.0) for one in documents]
+    return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _stated(text: str) -> str:
+    plain = _QUOTED.sub(" ", _LINK.sub(" ", text))
+    return " ".join(part.strip() for part in _SENTENCE.findall(plain) if not part.rstrip().endswith("?"))
