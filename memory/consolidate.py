@@ -83,7 +83,7 @@ class Consolidator:
         written: list[str] = []
         for statement in stated:
             if statement.source in own:
-                written += known.take(statement, streams[statement.source])
+                written += known.take(statement, streams[statement.source], own[statement.source])
         if written:
             name = uuid5(_JOBS, "\x1f".join(written))
             payload = {"documents": written}
@@ -99,8 +99,8 @@ class _Known:
         self._facts = {fact.id: fact for fact in held}
         self._now = milliseconds(now)
 
-    def take(self, statement: Statement, stream_id: str) -> list[str]:
-        """Reconcile one statement and write what follows; return the documents to index."""
+    def take(self, statement: Statement, stream_id: str, sources: tuple[str, ...]) -> list[str]:
+        """Reconcile one statement, which rests on `sources`, and write what follows; return the documents to index."""
         known = list(self._facts.values())
         actions = reconcile(statement, known)
         if isinstance(actions[0], Skip):
@@ -112,7 +112,7 @@ class _Known:
         for action in (*actions, *changed_with(statement, known)):
             match action:
                 case Assert():
-                    written += self._add(action, own, stream_id)
+                    written += self._add(action, own, stream_id, sources)
                 case Revise():
                     self._confirm(self._facts[action.fact_id], statement)
                 case Invalidate():
@@ -126,7 +126,7 @@ class _Known:
             facts.date_message(self._connection, statement.source, valid_at=begins)
         return written
 
-    def _add(self, action: Assert, id_: str, stream_id: str) -> list[str]:
+    def _add(self, action: Assert, id_: str, stream_id: str, sources: tuple[str, ...]) -> list[str]:
         statement = action.statement
         fact = Fact(
             id=id_,
@@ -134,7 +134,7 @@ class _Known:
             predicate=statement.predicate,
             object=statement.object,
             at=statement.at,
-            sources=(statement.source,),
+            sources=sources,
             valid_at=action.valid_at,
             invalid_at=action.invalid_at,
             expired_at=moment(self._now) if action.superseded_by else None,

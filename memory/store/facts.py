@@ -125,11 +125,15 @@ def date_message(connection: Connection, source: str, *, valid_at: int | None = 
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == derived_id("message", source)).values(**given))
 
 
-def remembered(connection: Connection, sources: Iterable[str]) -> set[str]:
-    """Return those of these lines that stand in their author's own memory: living, meant for it, held back by nothing."""
+def remembered(connection: Connection, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the provenance of these lines in their author's own memory: the line, and the command that put it right.
+
+    Lines that are not there (erased, hidden, held back, not meant for it) are missing.
+    """
     by_document = {derived_id("message", source): source for source in sources}
-    found = connection.scalars(select(DOCUMENT.c.id).where(DOCUMENT.c.id.in_(IDS)), {"ids": packed(by_document)})
-    return {by_document[id_] for id_ in found}
+    living = select(DOCUMENT.c.id, DOCUMENT.c.provenance).where(DOCUMENT.c.id.in_(IDS), DOCUMENT.c.superseded.is_(False))
+    found = connection.execute(living, {"ids": packed(by_document)})
+    return {by_document[row.id]: tuple(row.provenance) for row in found}
 
 
 async def lines_of(session: AsyncSession, turns: Sequence[str], ids: Sequence[str]) -> list[Row[Any]]:

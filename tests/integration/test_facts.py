@@ -9,7 +9,7 @@ from pathlib import Path
 from builders_memory import ALICE, BOB, asked, opened, shown, tell
 from builders_recall import BOT_VIEWER, NOON, a_batch, a_clock, a_message, a_stream
 
-from memory import BotReply, Deletion, Document, Item, Memory, Message, Said, Turn, Viewer
+from memory import BotReply, CorrectRequest, Deletion, Document, Item, Memory, Message, Said, Turn, Viewer
 from memory.consolidate import Consolidator
 from memory.extract.rules import Spoken, rule_extractor
 from memory.statements import Statement
@@ -200,6 +200,16 @@ async def test_a_fact_whose_first_words_are_erased_is_told_by_the_next_ones(tmp_
         (fact,) = await facts(memory)
         assert fact.provenance == ("m2",)
         assert "bugigattolo" not in fact.text
+
+
+async def test_a_fact_that_a_correction_takes_away_is_told_by_who_said_it_too(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await past(memory, line("m1", "vivo a Torino"), line("m2", "io vivo a Torino sai"))
+        order = CorrectRequest(at=NOON, new="Trento", old="Torino sai", viewer_id="101", by="101", command_id="c1")
+        assert (await memory.correct(order)).lines == 1
+        await memory.run_jobs()
+        assert {one.provenance for one in await facts(memory)} == {("m1",), ("m2", "c1")}
+        assert await current(tmp_path) == ["io vivo a Trento"]
 
 
 class Counting:
