@@ -118,7 +118,7 @@ class Retrieval(Section):
     channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
         default=("dense", "lexical", "slot", "graph", "recency", "worth"), description="Ways to look inside a place."
     )
-    viewer_hits: Positive = Field(default=4, description="Candidates asked of one viewer's memory.")
+    viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=3, description="Candidates asked of one stream.")
     lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")

@@ -63,20 +63,24 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     }
     taken: Counter[str] = Counter()
     kept = []
-    for item in evidence:
-        taken[item.request.name] += 1
-        if taken[item.request.name] <= most.get(item.request.kind, len(evidence)):
+    for item in sorted(evidence, key=lambda one: -one.score):
+        taken[_place(item)] += 1
+        if taken[_place(item)] <= most.get(item.request.kind, len(evidence)):
             kept.append(item)
-    return kept
+    return [item for item in evidence if any(item is one for one in kept)]
+
+
+def _place(item: Evidence) -> str:
+    """Return what competes with each other: a viewer's memory, and all the streams that one question points to."""
+    return "episode" if item.request.kind is SourceKind.EPISODE else item.request.name
 
 
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     if recipe.fusion.method == "level":
         top: dict[str, float] = {}
         for item in evidence:
-            top[item.request.name] = max(top.get(item.request.name, 0.0), item.score)
-        exact = {id(item) for item in evidence if "exact" in item.channels}
-        return [i for i in evidence if id(i) in exact or i.score >= (1 - recipe.gate.gap) * top[i.request.name]]
+            top[_place(item)] = max(top.get(_place(item), 0.0), item.score)
+        return [i for i in evidence if "exact" in i.channels or i.score >= (1 - recipe.gate.gap) * top[_place(i)]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

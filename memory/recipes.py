@@ -32,7 +32,7 @@ class Limits:
     history_messages: int = 30
     viewers: int = 3  # targets of one plan
     viewers_max: int = 5
-    viewer_hits: int = 4  # candidates asked of each viewer's memory
+    viewer_hits: int = 3  # shown of each viewer's memory at most
     episode_hits: int = 3
     lore_hits: int = 2
     state_hits: int = 6
@@ -69,7 +69,7 @@ class Gate:
     fused_floor: float = 0.0
     gap: float = 0.35  # how far below the best of its source a hit may stay, 0 to 1
     levels: dict[str, float] = field(  # least fused score by kind of document, where fusion is by level
-        default_factory=lambda: {"message": 0.45, "fact": 0.5, "claim": 0.5, "turn": 0.2, "reply": 0.25, "lore": 0.1}
+        default_factory=lambda: {"message": 0.5, "fact": 0.5, "claim": 0.5, "turn": 0.2, "reply": 0.25, "lore": 0.1}
     )
 
 

@@ -13,6 +13,7 @@ NAME = "worth"
 FULL = 7  # different content words from which a line says as much as chat lines do
 LEAST_WORDS, LEAST_CONTENT = 3, 2  # below: a greeting, a cheer, a reaction
 LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; together 1
+TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
 _QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"")
@@ -67,9 +68,20 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
 
 
 def by_worth(documents: Iterable[Document], rules: Sequence[Rules]) -> list[tuple[str, float]]:
-    """Return the documents with their worth, best first. Statements and turns are worth keeping as such."""
-    scored = [(one.id, worth(one.text, rules) if one.kind == "message" else 1.0) for one in documents]
+    """Return the documents with their worth, best first.
+
+    A message counts by what it says of its author, a turn or a reply by how much it says; statements are worth keeping as such.
+    """
+    scored = [(one.id, _worth_of(one, rules)) for one in documents]
     return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _worth_of(document: Document, rules: Sequence[Rules]) -> float:
+    if document.kind == "message":
+        return worth(document.text, rules)
+    if document.kind in {"turn", "reply"}:
+        return max(min(weighed(line, rules).content, FULL) for line in document.text.split("\n")) / FULL * TOLD
+    return 1.0
 
 
 def _stated(text: str) -> str:
