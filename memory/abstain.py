@@ -3,15 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from memory.latest import newest_wins
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import words
 from memory.recipes import Gate, Limits, Recipe
+from memory.rules import Rules
 from memory.salience import PRIORS
 
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 
 
-def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
+def gate(
+    evidence: Sequence[Evidence], plan: Plan, recipe: Recipe, rules: Sequence[Rules] = ()
+) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
     """Return the evidence that is good enough, in its order, and what was left out (`below_gate`).
 
     A hit stays if one channel vouches for it: an exact look-up, a dense cosine at or above `dense_floor`, or a lexical score
@@ -26,6 +30,7 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
     limits = recipe.gate
     strong = [item for item in evidence if _vouched(item, limits) and item.score >= _floor(item, recipe)]
     kept = _first(strong if plan.explicit_recall else _near_the_best(strong, recipe), recipe.limits)
+    kept = list(newest_wins(kept, plan, rules))
     if not plan.explicit_recall:
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]

@@ -167,7 +167,7 @@ def _sources(
     ground: _Ground, reader: Reader, rules: tuple[Rules, ...], *, on_lost: Callable[[tuple[str, ...]], None]
 ) -> dict[SourceKind, Source]:
     dense = Dense(ground.index, ground.embedder, ground.caches.vectors, on_lost=on_lost)
-    lexical, slot = Lexical(reader), Slot(ground.index, ground.embedder, rules)
+    lexical, slot = Lexical(reader, rules), Slot(ground.index, ground.embedder, rules)
     search = ScopedSearch((dense, lexical), reader, ground.caches.hits)
     episodes = ScopedSearch((dense, lexical), reader, ground.caches.hits, rules=rules)
     personal = ScopedSearch((dense, lexical, slot), reader, ground.caches.hits, rules=rules)

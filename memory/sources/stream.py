@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from memory.block import TURN_LINES
 from memory.channels.scoped import Asking, ScopedSearch
 from memory.fuse import fuse
 from memory.model import Document, Ranking, SourceRequest
@@ -11,7 +12,8 @@ from memory.sources import Found
 from memory.store.collections import collection_name
 
 PASSAGES = 4  # best hits that are shown with what was said around them
-LINES = 3  # lines of it on either side
+LINES = 3  # lines on either side of it that are read, at most
+
 
 
 class StreamSource:
@@ -43,12 +45,16 @@ class StreamSource:
 
 
 def passage(hit: Document, before: Sequence[Document], after: Sequence[Document]) -> Document:
-    """Return the hit with up to `LINES` lines before and after it, each with its provenance; the id and the time are the hit's."""
-    earlier = [line for document in before for line in _lines(document)][-LINES:]
-    later = [line for document in after for line in _lines(document)][:LINES]
+    """Return the hit with the lines before and after it, `TURN_LINES` in all, each with its provenance.
+
+    The id and the time are the hit's. One of more lines than that stays as it is.
+    """
     own = _lines(hit)
-    if not own or not (earlier or later):
+    room = TURN_LINES - len(own)
+    if not own or room <= 0:
         return hit
+    later = [line for document in after for line in _lines(document)][: room - room // 2]
+    earlier = [line for document in before for line in _lines(document)][-(room // 2) :] if room > 1 else []
     lines = [*earlier, *own, *later]
     return replace(
         hit, kind="turn", text="\n".join(text for _, text in lines), provenance=tuple(source for source, _ in lines)
