@@ -124,7 +124,9 @@ class Retrieval(Section):
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
     gap: Share = Field(default=0.3, description="A source is cut where its scores fall by this part of the best one.")
     dense_floor: float = Field(default=0.15, description="Cosine below which a hit counts for nothing.")
-    lexical_floor: Weight = Field(default=0.0, description="BM25 score below which a hit counts for nothing.")
+    lexical_floor: Weight = Field(
+        default=3.0, description="BM25 score below which a hit among a viewer's own words counts for nothing."
+    )
     fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
 
     @model_validator(mode="after")

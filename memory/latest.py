@@ -20,16 +20,19 @@ def newest_wins(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]
     """
     if plan.as_of is not None:
         return tuple(evidence)
-    changing = [item for item in evidence if _personal(item) and _asked(item) and _changes(item, rules)]
-    return tuple(item for item in evidence if not any(_replaces(newer, item) and not _past(item, rules) for newer in changing))
+    changing = [item for item in evidence if _personal(item) and _asked(item, rules) and _changes(item, rules)]
+    return tuple(item for item in evidence if not any(_replaces(newer, item) for newer in changing))
 
 
 def _personal(item: Evidence) -> bool:
     return item.request.kind is SourceKind.RECALL and item.document.kind == "message"
 
 
-def _asked(item: Evidence) -> bool:
-    return item.channels.get("slot", -1.0) >= SAME_KIND
+def _asked(item: Evidence, rules: Sequence[Rules]) -> bool:
+    """Whether it speaks of what the question is after, and that is something which holds until it changes."""
+    plain = spaced(item.request.query)
+    fleeting = any(slot.ask.found(plain) for rule in rules for slot in rule.slot if not slot.lasting)
+    return item.channels.get("slot", -1.0) >= SAME_KIND and not fleeting and not _past(item, rules)
 
 
 def _changes(item: Evidence, rules: Sequence[Rules]) -> bool:

@@ -17,7 +17,7 @@ UNMEANT = 0.3  # share that is left of irony, play and quotation
 TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
-_QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"")
+_QUOTED = re.compile(r"«[^»]* [^»]* [^»]*»|“[^”]* [^”]* [^”]*”|\"[^\" ]+ [^\" ]+ [^\"]*\"")  # three words at least
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 
