@@ -58,6 +58,8 @@ def _vouched(item: Evidence, limits: Gate) -> bool:
     given = item.channels
     if item.request.kind is SourceKind.LORE or any(channel not in _MEASURED for channel in given):
         return True
+    if item.document.kind == "message" and given.get("worth", 1.0) <= 0:
+        return False
     personal = item.request.kind is SourceKind.RECALL
     dense = limits.dense_floor if "slot" in given or not personal else limits.dense_floor * UNSLOTTED
     lexical = limits.lexical_floor if personal else 0.0

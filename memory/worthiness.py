@@ -13,7 +13,7 @@ NAME = "worth"
 FULL = 7  # different content words from which a line says as much as chat lines do
 LEAST_WORDS, LEAST_CONTENT = 3, 2  # below: a greeting, a cheer, a reaction
 LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; together 1
-UNMEANT = 0.3  # share that is left of irony, play and quotation
+QUOTING = 0.3  # share that is left where others are quoted
 TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
@@ -31,21 +31,22 @@ class Worth:
     number: bool
     naming: bool  # a proper name inside the sentence
     shouted: bool
-    unmeant: bool  # in jest, or with somebody else's words
+    jest: bool  # irony, play, what would be
+    quoting: bool  # others' words stand in it
 
     @property
     def score(self) -> float:
         """Return 0 (nothing to remember) to 1."""
-        if self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
+        if self.jest or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
             return 0.0
         score = LENGTH * min(self.content, FULL) / FULL + PERSON * self.person + NUMBER * self.number + NAMING * self.naming
-        return score * (SHOUTED if self.shouted else 1.0) * (UNMEANT if self.unmeant else 1.0)
+        return score * (SHOUTED if self.shouted else 1.0) * (QUOTING if self.quoting else 1.0)
 
 
 def worth(text: str, rules: Sequence[Rules]) -> float:
     """Return how much a chat line tells about its author, 0 to 1.
 
-    Questions, links, commands, quoted speech and lines of fewer than three words tell nothing; more content words, the first
+    Questions, links, commands, jest, quoted speech and lines of fewer than three words tell nothing; more content words, the first
     person, numbers and names tell more.
     """
     return weighed(text, rules).score
@@ -56,7 +57,7 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
     own = "" if text.startswith("!") else _stated(text[:LONGEST_TEXT])
     said = words(own)
     plain = spaced(own)
-    jest = any(rule.jest.found(plain) for rule in rules)
+    jest = any(rule.jest.found(spaced(text)) for rule in rules)
     for rule in rules:
         plain = rule.person.first_not.removed(plain)
     letters = [char for char in own if char.isalpha()]
@@ -67,7 +68,8 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
         number=any(char.isdigit() for char in own),
         naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
         shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),  # noqa: PLR2004 - most of it in capitals
-        unmeant=jest or _QUOTED.search(text[:LONGEST_TEXT]) is not None,
+        jest=jest,
+        quoting=_QUOTED.search(text[:LONGEST_TEXT]) is not None,
     )
 
 
