@@ -5,9 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements.lock
 STAMP := $(VENV)/.installed
-export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help install run test check eval bench clean lock
+.PHONY: help install run test check eval bench docs clean lock
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,7 +24,7 @@ run: $(STAMP) ## Go live, or play the bundled chat where no Twitch account is co
 	$(BIN)/ricordo run
 
 test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=90
+	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term --cov-fail-under=90
 
 check: $(STAMP) ## Lint, types, import directions
 	$(BIN)/ruff check .
@@ -38,6 +37,10 @@ eval: $(STAMP) ## Measure the memory on the bundled annotated chat
 
 bench: $(STAMP) ## Print every figure of the README and the documents
 	$(BIN)/python -m bench
+
+docs: $(STAMP) ## Write docs/configuration.md and the map of the code anew
+	$(BIN)/python -m config.document
+	$(BIN)/python tests/module_map.py
 
 lock: ## Write the lock file anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

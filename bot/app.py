@@ -14,7 +14,7 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.commands import CommandSettings
+from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
 from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
@@ -49,6 +49,7 @@ from memory import (
     Limits,
     Memory,
     MemorySettings,
+    ModelUnavailable,
     OpenAIEmbedder,
     Recipe,
     StoreUnavailable,
@@ -147,9 +148,24 @@ def embedder_of(settings: Settings, directory: Path) -> Embedder:
         base_url=chosen.base_url,
         model=chosen.model,
         api_key=chosen.api_key.get_secret_value(),
+        dimension=chosen.dimension or None,
         timeout_seconds=chosen.timeout_seconds,
     )
     return CachedEmbedder(endpoint, cache, symmetric=True)
+
+
+async def warm_up(embedder: Embedder, *, dimension_known: bool) -> None:
+    """Have the model ready before the first question; where its dimension is known, a model that is away may come later.
+
+    Raises:
+        ModelUnavailable: it is away, and without it not even the dimension of the index is known.
+    """
+    try:
+        await embedder.embed_query("ciao")
+    except ModelUnavailable as error:
+        if not dimension_known:
+            raise
+        log.warning("embedder_not_ready", degraded="no dense search until it answers", reason=str(error))
 
 
 @asynccontextmanager
@@ -164,6 +180,7 @@ async def open_channel_memory(
     make_folder(directory)
     embedder = embedder_of(settings, directory)
     try:
+        await warm_up(embedder, dimension_known=settings.embedding.kind != "openai" or settings.embedding.dimension > 0)
         chosen = memory_settings(settings, directory)
         async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
             remember_channel(directory, channel)
@@ -202,22 +219,30 @@ def make_responder(settings: Settings, addressing: Addressing) -> Responder:
     if not (settings.llm.base_url and settings.llm.model):
         log.info("llm_not_configured", replies="from the memory block alone")
         return MemoryResponder(addressing)
-    model = LanguageModel(
+    return llm_responder(settings, llm_of(settings), addressing)
+
+
+def llm_of(settings: Settings) -> LanguageModel:
+    """Return the configured language model; closing it is the caller's."""
+    chosen = settings.llm
+    return LanguageModel(
         LlmSettings(
-            base_url=settings.llm.base_url,
-            model=settings.llm.model,
-            api_key=settings.llm.api_key.get_secret_value(),
-            timeout_seconds=settings.llm.timeout_seconds,
-            retries=settings.llm.retries,
-            max_tokens=settings.llm.max_tokens,
-            temperature=settings.llm.temperature,
-            concurrency=settings.llm.concurrency,
+            base_url=chosen.base_url,
+            model=chosen.model,
+            api_key=chosen.api_key.get_secret_value(),
+            timeout_seconds=chosen.timeout_seconds,
+            retries=chosen.retries,
+            max_tokens=chosen.max_tokens,
+            temperature=chosen.temperature,
+            concurrency=chosen.concurrency,
         )
     )
-    persona = load_persona(settings.persona.file)
-    return LlmResponder(
-        model, persona=persona, addressing=addressing, limits=PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
-    )
+
+
+def llm_responder(settings: Settings, model: LanguageModel, addressing: Addressing) -> LlmResponder:
+    """Return the configured persona in front of a language model."""
+    persona, limits = load_persona(settings.persona.file), PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
+    return LlmResponder(model, persona=persona, addressing=addressing, limits=limits)
 
 
 def make_loop(
@@ -318,7 +343,11 @@ def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
             max_lines=batching.size,
         ),
         commands=CommandSettings(
-            prefix=commands.prefix, names=dict.fromkeys(commands.memory, "memory"), language=commands.language
+            prefix=commands.prefix,
+            names=meanings({verb: getattr(commands, verb) for verb in DEFAULT_WORDS}),
+            language=commands.language,
+            confirm_seconds=commands.confirm_seconds,
+            pause_seconds=commands.pause_seconds,
         ),
         replies=hooks.replies,
         ignored=frozenset(settings.manners.ignored_bots),

@@ -10,6 +10,7 @@ import structlog
 from bot.batching import Batcher
 from bot.commands import Commands
 from bot.loop_settings import LoopSettings
+from bot.obey import Obeyer
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -63,6 +64,13 @@ class ChatLoop:
         self._on_turn = on_turn
         self._on_stream = on_stream
         self._commands = Commands(settings.commands)
+        self._obeyer = Obeyer(
+            parts.memory,
+            self._commands,
+            manners=parts.manners,
+            speaker=parts.speaker,
+            speaks=settings.replies == "bot",
+        )
         self._batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
@@ -178,9 +186,9 @@ class ChatLoop:
             case StreamEvent():
                 self._go_offline(event, now)
             case Message() | Notice():
-                await self._take_line(event, now)
+                self._take_line(event, now)
             case Command():
-                await self._obey(event, event.text, event.id)
+                self._obey(event, now)
             case Deletion():
                 await self.delete(event)
             case BotReply():
@@ -194,14 +202,18 @@ class ChatLoop:
             case _:
                 self._counts["passed_over"] += 1
 
-    async def _take_line(self, line: Line, now: datetime) -> None:
+    def _take_line(self, line: Line, now: datetime) -> None:
         reason = self._left_out(line)
         if reason is not None:
             self._counts[f"left_out_{reason}"] += 1
             return
         self._remember(line.id)
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
-            await self._obey(line, line.text, line.id)
+            self._obey(line, now)
+            return
+        if line.user is not None and self._memory.opted_out(line.user.id, line.at):
+            self._parts.deleted.note(Deletion(at=line.at, scope="message", message_id=line.id))  # nor is it answered for it
+            self._counts["left_out_opted_out"] += 1
             return
         self._ensure_stream(now)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
@@ -221,17 +233,17 @@ class ChatLoop:
             return "duplicate"
         return "deleted" if self._parts.deleted.covers(line) else None
 
-    async def _obey(self, command: Command | Message, text: str, message_id: str | None) -> None:
-        parsed = self._commands.parse(text)
-        if parsed is None or self._settings.replies == "log":
+    def _obey(self, command: Command | Message, now: datetime) -> None:
+        """Queue a command behind everything that was said before it."""
+        if not self._obeyer.knows(command.text):
             self._counts["command_ignored"] += 1
             return
-        answer = self._commands.answer(parsed, bot_name=self._addressing.bot.name)
-        if answer is None or not self._parts.manners.may_serve(command.user.id, command.badges, now=self._clock.now()):
-            self._counts["command_ignored"] += 1
-            return
-        delivery = await self._parts.speaker.say(answer, message_id, wanted=lambda: True)
-        log.info("command_answered", command=self._commands.meaning(parsed), state=delivery.state, reason=delivery.reason)
+        self._close(self._batcher.flush("command", now))
+        self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
+
+    async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
+        obeyed = await self._obeyer.obey(command, stream_id)
+        self._counts["command_obeyed" if obeyed else "command_ignored"] += 1
 
     def _go_online(self, event: StreamEvent, now: datetime) -> None:
         if event.bot is not None:
@@ -267,6 +279,9 @@ class ChatLoop:
     def _take_reply(self, reply: BotReply, now: datetime) -> None:
         if self._settings.replies == "bot":
             self._counts["recorded_reply_passed_over"] += 1
+            return
+        if reply.in_reply_to and self._parts.deleted.hold(reply.in_reply_to):
+            self._counts["recorded_reply_to_nothing"] += 1
             return
         self._ensure_stream(now)
         self._close(self._batcher.flush("addressed", now))

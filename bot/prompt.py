@@ -64,6 +64,13 @@ def build_prompt(question: Question, persona: Persona, limits: PromptLimits) -> 
     return (ChatMessage(role="system", content=system), ChatMessage(role="user", content=user))
 
 
+def shown_memory(question: Question, persona: Persona, limits: PromptLimits) -> str:
+    """Return what the prompt shows of the past, as it stands there: the memory block, then the recent chat."""
+    writer = _Writer(question=question, persona=persona, words=prompt_words(question.language), limits=limits)
+    past, _ = writer.quoted(limits.prompt_tokens - estimate_tokens(writer.system()) - FRAME_TOKENS)
+    return "\n".join(past)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Writer:
     question: Question
@@ -81,14 +88,18 @@ class _Writer:
 
     def user(self, room: int) -> str:
         """Return memory, history, batch and question in at most `room` tokens; history gives way first."""
-        head, ask = self._head(), self._ask()
-        room -= estimate_tokens(head) + estimate_tokens(ask)
+        past, new = self.quoted(room)
+        return "\n".join([self._head(), *past, *new, self._ask()])
+
+    def quoted(self, room: int) -> tuple[list[str], list[str]]:
+        """Return the lines of memory and recent history, and those of the batch, in what head and question leave of `room`."""
+        room -= estimate_tokens(self._head()) + estimate_tokens(self._ask())
         memory = _fitting_block(self.question.recall.block.text or self.words.nothing_recalled, room // 2)
         room -= estimate_tokens(memory)
         new = _newest(self._batch_lines(), room * 2 // 3)
         room -= sum(map(_cost, new))
         past = _newest(self._history_lines(), room)
-        return "\n".join([head, *_inside(MEMORY, [memory]), *_inside(CHAT, past), *_inside(NEW, new), ask])
+        return [*_inside(MEMORY, [memory]), *_inside(CHAT, past)], _inside(NEW, new)
 
     def _head(self) -> str:
         closed, stream = self.question.batch.closed_at, self.question.stream

@@ -32,6 +32,10 @@ class Tombstones:
             return True
         return line.user is not None and self._by_user(line.user.id, line.at)
 
+    def hold(self, message_ids: Iterable[str]) -> bool:
+        """Return whether all of these messages were taken back."""
+        return all(one in self._messages for one in message_ids)
+
     def touches(self, batch: Batch, recall: Recall | None) -> bool:
         """Return whether anything that a reply to this batch was made from was taken back."""
         if any(self.covers(line) for line in batch.lines):

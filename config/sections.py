@@ -206,6 +206,7 @@ class Embedding(Section):
     )
     base_url: str = Field(default="", description="Endpoint of kind openai.")
     model: str = Field(default="", description="Model name of kind openai.")
+    dimension: Count = Field(default=0, description="Vector length of kind openai; 0: the endpoint is asked at the start.")
     timeout_seconds: Seconds = Field(default=10.0, description="Deadline of one call of kinds e5 and openai.")
     api_key: SecretStr = Field(
         default=SecretStr(""),
@@ -261,7 +262,30 @@ class Commands(Section):
 
     prefix: Annotated[str, Field(min_length=1, max_length=3)] = Field(default="!", description="What a command begins with.")
     memory: tuple[str, ...] = Field(default=("memory", "memoria"), description="Words for: what is this bot?")
-    language: Literal["it", "en"] = Field(default="it", description="Language of its answer.")
+    whatdoyouknow: tuple[str, ...] = Field(
+        default=("whatdoyouknow", "cosasai"), description="Words for: how much is known of me? Counts alone."
+    )
+    forgetme: tuple[str, ...] = Field(
+        default=("forgetme", "dimenticami"), description="Words for: forget all that I wrote. Asked to be confirmed."
+    )
+    optout: tuple[str, ...] = Field(
+        default=("optout", "nonricordarmi"), description="Words for: forget me, and store nothing of me any more."
+    )
+    optin: tuple[str, ...] = Field(default=("optin", "ricordami"), description="Words for: remember me again.")
+    forget: tuple[str, ...] = Field(
+        default=("forget", "dimentica"), description="Words for: forget @name [words], #id or last. Others' by moderators only."
+    )
+    correct: tuple[str, ...] = Field(
+        default=("correct", "correggi"),
+        description="Words for: correct @name old -> new, or #id text. Others' by moderators only.",
+    )
+    memories: tuple[str, ...] = Field(
+        default=("memories", "ricordi"), description="Words for: how much is known of @name, with ids. Moderators only."
+    )
+    bot: tuple[str, ...] = Field(default=("bot",), description="Words for: on or off, be silent or speak. Moderators only.")
+    confirm_seconds: Seconds = Field(default=60.0, description="Time to confirm that one wants to be forgotten.")
+    pause_seconds: Seconds = Field(default=2.0, description="Pause between two orders of one viewer; moderators are exempt.")
+    language: Literal["it", "en"] = Field(default="it", description="Language of the answers to commands.")
 
 
 class Persona(Section):

@@ -42,6 +42,15 @@ from memory.events import Viewer as Viewer
 from memory.events import utc as utc
 from memory.facade import Memory as Memory
 from memory.facade import open_memory as open_memory
+from memory.inspection import DATABASE as DATABASE
+from memory.inspection import Figures as Figures
+from memory.inspection import Found as Found
+from memory.inspection import Inspection as Inspection
+from memory.inspection import doubt_index as doubt_index
+from memory.inspection import inspect_memory as inspect_memory
+from memory.inspection import job_desk as job_desk
+from memory.inspection import refuse_in_use as refuse_in_use
+from memory.jobs import Jobs as Jobs
 from memory.model import SECTIONS as SECTIONS
 from memory.model import Batch as Batch
 from memory.model import Block as Block
@@ -76,6 +85,12 @@ from memory.ports import JobHandler as JobHandler
 from memory.ports import MemoryReader as MemoryReader
 from memory.ports import VectorIndex as VectorIndex
 from memory.ports import Vectors as Vectors
+from memory.receipts import AuditEntry as AuditEntry
+from memory.receipts import CorrectRequest as CorrectRequest
+from memory.receipts import ForgetRequest as ForgetRequest
+from memory.receipts import ForgetScope as ForgetScope
+from memory.receipts import Holding as Holding
+from memory.receipts import Receipt as Receipt
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
 from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
@@ -87,6 +102,7 @@ from memory.recipes import JobLimits as JobLimits
 from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
+from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
 from memory.rules import RulesInvalid as RulesInvalid
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache

@@ -51,7 +51,13 @@ def gate(
 
 
 def _left_out(item: Evidence) -> LeftOut:
-    return LeftOut(source=item.request.name, document_id=item.document.id, reason="below_gate", score=item.score)
+    return LeftOut(
+        source=item.request.name,
+        document_id=item.document.id,
+        reason="below_gate",
+        score=item.score,
+        provenance=item.document.provenance,
+    )
 
 
 def _vouched(item: Evidence, limits: Gate) -> bool:
@@ -63,7 +69,9 @@ def _vouched(item: Evidence, limits: Gate) -> bool:
     personal = item.request.kind is SourceKind.RECALL
     dense = limits.dense_floor if "slot" in given or not personal else limits.dense_floor * UNSLOTTED
     lexical = limits.lexical_floor if personal else 0.0
-    return given.get("dense", -1.0) >= dense or given.get("lexical", 0.0) > lexical or given.get("slot", -1.0) >= limits.slot_floor
+    return (
+        given.get("dense", -1.0) >= dense or given.get("lexical", 0.0) > lexical or given.get("slot", -1.0) >= limits.slot_floor
+    )
 
 
 def _floor(item: Evidence, recipe: Recipe, *, first: bool, explicit: bool) -> float:

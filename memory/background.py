@@ -6,6 +6,7 @@ from random import Random
 from memory.clock import Clock
 from memory.index import GROUP, BulkIndex, Indexer
 from memory.ports import Embedder
+from memory.purge import Purger
 from memory.recipes import JobLimits
 from memory.schedule import Schedule
 from memory.store.database import Database
@@ -31,14 +32,15 @@ class Background:
         """Register the handlers of `index`, `purge` and `drift`; nothing runs yet. `random` is seeded in a replay."""
         self.worker = Worker(database, clock=clock, limits=limits, random=random)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock)
+        self.purger = Purger(database, embedder=embedder, clock=clock, unindex=self.indexer.purge, vacuum=vectors.vacuum)
         self._limits = limits
         self._schedule: Schedule | None = None
         self.worker.register("index", self.indexer.index, group=GROUP)
-        self.worker.register("purge", self.indexer.purge)
+        self.worker.register("purge", self.purger.purge)
         self.worker.register("drift", self.indexer.repair)
         self.worker.daily("drift")
         self.worker.chore("checkpoint", database.checkpoint)
-        self.worker.chore("vacuum", vectors.vacuum)
+        self.worker.chore("vacuum", self.purger.clean_if_needed)
 
     async def prepare(self) -> None:
         """Recover what a crash left, and see that the index and the embedder belong together. Call once, before anything runs.

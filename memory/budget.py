@@ -33,7 +33,11 @@ class _Page:
         share = self.limits.section_shares.get(item.section, 1.0) * self.limits.block_tokens
         if self.used + cost > self.limits.block_tokens or spent + cost > share:
             reason = "block_full" if self.used + cost > self.limits.block_tokens else "section_full"
-            self.left_out.append(LeftOut(source=item.source, document_id=document_id, reason=reason, score=item.score))
+            self.left_out.append(
+                LeftOut(
+                    source=item.source, document_id=document_id, reason=reason, score=item.score, provenance=item.provenance
+                )
+            )
             return
         self.items.append(item)
         self.spent[item.section] = spent + cost
@@ -111,7 +115,15 @@ def _current(evidence: Sequence[Evidence], plan: Plan, now: datetime) -> tuple[l
     for item in evidence:
         ended = item.document.invalid_at
         if ended is not None and ended <= moment:
-            left.append(LeftOut(source=item.request.name, document_id=item.document.id, reason="superseded", score=item.score))
+            left.append(
+                LeftOut(
+                    source=item.request.name,
+                    document_id=item.document.id,
+                    reason="superseded",
+                    score=item.score,
+                    provenance=item.document.provenance,
+                )
+            )
         else:
             current.append(item)
     return current, left

@@ -46,7 +46,15 @@ def drop_repeats(
     for place, item in sorted(enumerate(evidence), key=lambda pair: (SECTIONS.index(pair[1].section), pair[0])):
         trimmed, reason = _trimmed(item, history, shown)
         if reason:
-            left.append(LeftOut(source=item.request.name, document_id=item.document.id, reason=reason, score=item.score))
+            left.append(
+                LeftOut(
+                    source=item.request.name,
+                    document_id=item.document.id,
+                    reason=reason,
+                    score=item.score,
+                    provenance=item.document.provenance,
+                )
+            )
         else:
             kept[place] = trimmed
             _remember(trimmed.document, shown)

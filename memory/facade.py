@@ -1,9 +1,9 @@
 """The memory as everything outside sees it."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from datetime import datetime
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import structlog
 
@@ -14,12 +14,14 @@ from memory.events import BotReply, Channel, Deletion, StateCall
 from memory.model import Batch, Document, Health, JobRow, KnownViewer, Recall, Stream, Turn
 from memory.opening import Parts, open_parts
 from memory.ports import Embedder
+from memory.receipts import AuditEntry, CorrectRequest, ForgetRequest, Holding, Receipt
 from memory.recipes import MemorySettings, Recipe
 from memory.store.collections import LORE, collection_name
 
 _CLOSED = "the memory was closed; open it again"
 _MOST_DOCUMENTS = 1_000_000
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 
 class Memory:
@@ -32,7 +34,7 @@ class Memory:
         """Take the open parts; `open_memory` makes them."""
         self._open_parts: Parts | None = parts
         self._recipe = recipe
-        self._erasing: set[asyncio.Task[int]] = set()
+        self._erasing: set[asyncio.Task[Any]] = set()
 
     @property
     def _parts(self) -> Parts:
@@ -98,13 +100,81 @@ class Memory:
 
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, whichever of message and deletion comes first; return the number of lines hidden."""
+        return await self._erase(self._parts.recorder.delete(stream_id, deletion))
+
+    async def forget(self, request: ForgetRequest) -> Receipt:
+        """Make what the request names unrecallable, at once and for good; `purge` jobs take its bytes out of every file.
+
+        Raises:
+            InvalidRow: the request lacks what its scope needs.
+        """
+        return await self._erase(self._forget(self._parts, request))
+
+    async def correct(self, request: CorrectRequest) -> Receipt:
+        """Put a viewer's own words right, everywhere; the old ones cannot be recalled any more.
+
+        Raises:
+            InvalidRow: the request names nothing, or holds no new words.
+        """
+        return await self._erase(self._parts.corrector.correct(request))
+
+    async def opt_out(self, viewer_id: str, at: datetime, *, by: str | None = None) -> Receipt:
+        """Forget everything of a viewer, and store nothing of them until they opt in."""
+        return await self._erase(self._opt_out(self._parts, viewer_id, at, by))
+
+    async def opt_in(self, viewer_id: str, at: datetime, *, by: str | None = None) -> Receipt:
+        """Store what a viewer writes again. What was forgotten stays so."""
+        return await self._parts.opt_outs.opt_in(viewer_id, at, by=by)
+
+    def opted_out(self, viewer_id: str, at: datetime) -> bool:
+        """Return whether what this viewer wrote at that moment must be passed over."""
+        return self._parts.opt_outs.covers(viewer_id, at)
+
+    def named(self, name: str) -> tuple[KnownViewer, ...]:
+        """Return who is called so now, by login or display name; where nobody is, who once was. Several: it is not clear."""
+        viewers = self._parts.surroundings.viewers
+        return tuple(viewer for hit in viewers.exact(name) if (viewer := viewers.get(hit.viewer_id)) is not None)
+
+    def people(self, viewer_ids: Iterable[str]) -> tuple[KnownViewer, ...]:
+        """Return those of these viewers who are known, under their present names."""
+        viewers = self._parts.surroundings.viewers
+        return tuple(viewer for id_ in viewer_ids if (viewer := viewers.get(id_)) is not None)
+
+    async def held(self, viewer_id: str) -> Holding:
+        """Return how much is held of a viewer: counts and ids, no words."""
+        return await self._parts.personal.held(viewer_id)
+
+    async def export(self, viewer_id: str) -> dict[str, Any]:
+        """Return everything that is held of a viewer: the viewer, lines, replies, memories, records, audit."""
+        return await self._parts.personal.export(viewer_id)
+
+    async def audit(self, *, viewer_id: str | None = None, limit: int = 100) -> list[AuditEntry]:
+        """Return who erased or corrected how much of whom, newest first, without content."""
+        return await self._parts.personal.audit(viewer_id, limit)
+
+    async def _forget(self, parts: Parts, request: ForgetRequest) -> Receipt:
+        receipt = await parts.forgetter.forget(request)
+        if request.scope == "everything" and not receipt.refused:
+            parts.surroundings.viewers.clear()
+            parts.reader.forget_viewers()
+            await parts.surroundings.load_streams()
+        return receipt
+
+    async def _opt_out(self, parts: Parts, viewer_id: str, at: datetime, by: str | None) -> Receipt:
+        receipt = await parts.opt_outs.opt_out(viewer_id, at, by=by)
+        parts.surroundings.viewers.remove(viewer_id)
+        parts.reader.forget_viewers()
+        return receipt
+
+    async def _erase(self, work: Coroutine[Any, Any, T]) -> T:
+        """See an erasure through, and let nobody read from memory what it took away."""
         parts = self._parts
-        erasing = asyncio.create_task(parts.recorder.delete(stream_id, deletion))
+        erasing = asyncio.create_task(work)
         self._erasing.add(erasing)
         erasing.add_done_callback(lambda _: self._erased(parts, erasing))
         return await asyncio.shield(erasing)  # a caller that is cancelled cannot stop the store from going on
 
-    def _erased(self, parts: Parts, erasing: asyncio.Task[int]) -> None:
+    def _erased(self, parts: Parts, erasing: asyncio.Task[Any]) -> None:
         self._erasing.discard(erasing)
         if not erasing.cancelled():
             erasing.exception()  # read, so that asyncio does not report it where the caller is gone

@@ -22,7 +22,8 @@ def fuse(rankings: Sequence[Ranking], recipe: Recipe) -> tuple[Evidence, ...]:
     """Return the evidence of every source, best first within each; sources in the order of their first ranking.
 
     `level`: Σ_c w_c · m_c, the channel's own measure: cosine, BM25 / `BM25_FULL` (at most 1), and what is between 0 and 1 as it
-    is, so that the same score means the same for every question and a floor can be set. `sum`: Σ_c w_c · (s - min_c) / (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
+    is, so that the same score means the same for every question and a floor can be set. `sum`: Σ_c w_c · (s - min_c) /
+    (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
     are all equal gives 1); Shaw and Fox 1994, CombSUM, with weights. `rrf`: Σ_c w_c / (k + rank_c), Cormack et al. 2009.
     A document that a channel did not find gets nothing from it. Priors (recency, salience) add `prior · normalised` to what
     the other channels found, and a document that only they found is no evidence: it is left out. Ties: the newer document

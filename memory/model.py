@@ -46,7 +46,7 @@ class Batch:
     stream_id: str
     lines: tuple[Line, ...]
     closed_at: datetime  # when the batch was closed: the moment of the turn
-    flush_reason: str = "size"  # addressed | quiet | size | waited | end | probe
+    flush_reason: str = "size"  # addressed | quiet | size | waited | command | end | probe
 
     @property
     def id(self) -> str:
@@ -233,6 +233,7 @@ class LeftOut:
     document_id: str
     reason: str  # repeat | in_history | below_gate | section_full | block_full | superseded
     score: float
+    provenance: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,6 +102,11 @@ class NameIndex:
             for bucket in _buckets(key, len(key)):
                 self._near[bucket].pop(key, None)
 
+    def clear(self) -> None:
+        """Forget every viewer."""
+        for viewer_id in list(self._viewers):
+            self.remove(viewer_id)
+
     def names_of(self, viewer: Viewer) -> tuple[str, ...]:
         """Return the look-up keys of a viewer: names now and their parts; worked out where the index does not know them."""
         names = self._names.get(viewer.id) or _names(KnownViewer(id=viewer.id, login=viewer.login, name=viewer.name))

@@ -13,10 +13,14 @@ from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
 from memory.clock import Clock
+from memory.correct import Corrector
 from memory.events import Channel
+from memory.forget import Forgetter
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
+from memory.optout import OptOuts
+from memory.personal import Personal
 from memory.ports import Embedder
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
@@ -52,6 +56,10 @@ class Parts:
     surroundings: Surroundings
     caches: RecallCaches
     upkeep: Upkeep
+    forgetter: Forgetter
+    corrector: Corrector
+    opt_outs: OptOuts
+    personal: Personal
     held: AsyncExitStack
 
 
@@ -114,6 +122,7 @@ async def open_parts(
         await upkeep.prepare(any_model=any_model)
         parts = _parts(ground, upkeep, held=opening)
         await parts.surroundings.load()
+        await parts.opt_outs.load()
         return replace(parts, held=opening.pop_all())
 
 
@@ -151,6 +160,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         clock=clock,
         abandoned=ground.abandoned,
     )
+    forgetter = Forgetter(ground.database, clock)
     return Parts(
         recorder=Recorder(ground.database, enqueue=outbox.enqueue, clock=clock, book=book, ignored=settings.ignored_bots),
         recaller=recaller,
@@ -159,6 +169,10 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         surroundings=surroundings,
         caches=caches,
         upkeep=upkeep,
+        forgetter=forgetter,
+        corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
+        opt_outs=OptOuts(ground.database, forgetter),
+        personal=Personal(ground.database),
         held=held,
     )
 

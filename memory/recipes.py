@@ -155,3 +155,6 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "history_only": replace(full, sources=frozenset()),
     }
     return {name: replace(recipe, name=name) for name, recipe in named.items()}
+
+
+named_recipes = recipes  # its name outside, where `memory.recipes` is this module

@@ -4,6 +4,7 @@ Doing a verb again changes nothing: ids are given or derived, and jobs have keys
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID, uuid5
@@ -15,7 +16,7 @@ from memory.clock import Clock
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion, StateCall
 from memory.model import Batch, Stream, Turn
-from memory.store import episodes, lore, state, streams, tombstones, viewers
+from memory.store import episodes, lore, optouts, state, streams, tombstones, viewers
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import LINE, put
@@ -86,7 +87,8 @@ class Recorder:
         """Store the batch's lines and viewers and open its turn; return how many lines were new."""
 
         def write(connection: Connection) -> tuple[int, viewers.Seen]:
-            return _observe(connection, batch, self._stream(connection, batch.stream_id))
+            stream, kept = self._stream(connection, batch.stream_id), _without_opted_out(connection, batch)
+            return _observe(connection, kept, stream) if kept else (0, viewers.Seen())
 
         return (await self._database.write(write, committed=lambda done: self._book.note(done[1])))[0]
 
@@ -95,9 +97,11 @@ class Recorder:
         await self._database.write(lambda connection: self._record(connection, turn), committed=self._book.note)
 
     def _record(self, connection: Connection, turn: Turn) -> viewers.Seen:
-        turn_id = turn.batch.id
         stream = self._stream(connection, turn.batch.stream_id)
-        seen = viewers.Seen()
+        seen, kept = viewers.Seen(), _without_opted_out(connection, turn.batch)
+        if kept is None:
+            return seen
+        turn, turn_id = replace(turn, batch=kept), kept.id
         row = episodes.close_turn(connection, turn, turn_id, stream)
         if row is None:
             if episodes.turn_row(connection, turn_id) is not None:
@@ -157,7 +161,7 @@ class Recorder:
         home = streams.home(connection, stream_id)
         if deletion.scope == "chat":
             tombstones.bury(connection, "stream_chat", [home], at)
-            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None))
+            visible = (LINE.c.stream_id == home, LINE.c.hidden.is_(False), LINE.c.deleted_at.is_(None), LINE.c.at <= at)
             return connection.execute(update(LINE).where(*visible).values(hidden=True)).rowcount
         target = deletion.message_id if deletion.scope == "message" else deletion.user_id
         if not target:
@@ -165,8 +169,9 @@ class Recorder:
         ids = [clean(target)]
         if deletion.scope == "user":
             tombstones.bury(connection, "stream_user", [tombstones.stream_user(home, ids[0])], at)
-            written = select(LINE.c.id).where(LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None))
-            ids = list(connection.scalars(written.order_by(LINE.c.seq)))
+            # What was written after it is a new matter, also where a log is played again.
+            written = (LINE.c.stream_id == home, LINE.c.viewer_id == ids[0], LINE.c.deleted_at.is_(None), LINE.c.at <= at)
+            ids = list(connection.scalars(select(LINE.c.id).where(*written).order_by(LINE.c.seq)))
         erasure = erase_lines(connection, ids, at)
         self._after_erasure(connection, ids, erasure)
         return erasure.lines
@@ -211,6 +216,14 @@ class Recorder:
 
     def _job(self, connection: Connection, kind: str, key: str, payload: Mapping[str, Any], *, again: bool = False) -> None:
         self._enqueue(connection, kind=kind, key=key, payload=payload, now=self._clock.now(), again=again)
+
+
+def _without_opted_out(connection: Connection, batch: Batch) -> Batch | None:
+    """Return the batch as it may be stored, None where nothing of it may."""
+    lines = optouts.stored(connection, batch.lines)
+    if len(lines) == len(batch.lines):
+        return batch
+    return replace(batch, lines=lines) if lines else None
 
 
 def _observe(connection: Connection, batch: Batch, stream: Stream) -> tuple[int, viewers.Seen]:

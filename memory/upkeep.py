@@ -50,7 +50,7 @@ class Upkeep:
         self._warm = False
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
-        worker.register("purge", self._then_forget(indexer.purge))
+        worker.register("purge", self._then_forget(background.purger.purge))
         worker.register("drift", self._then_forget(indexer.repair))
         worker.chore(_MEND, self._mend)
 

@@ -46,8 +46,8 @@ class Worth:
 def worth(text: str, rules: Sequence[Rules]) -> float:
     """Return how much a chat line tells about its author, 0 to 1.
 
-    Questions, links, commands, jest, quoted speech and lines of fewer than three words tell nothing; more content words, the first
-    person, numbers and names tell more.
+    Questions, links, commands, jest and lines of fewer than three words tell nothing, and quoted speech next to nothing; more
+    content words, the first person, numbers and names tell more.
     """
     return weighed(text, rules).score
 
@@ -67,7 +67,7 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
         person=any(rule.person.first.found(plain) for rule in rules),
         number=any(char.isdigit() for char in own),
         naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
-        shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),  # noqa: PLR2004 - most of it in capitals
+        shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
         jest=jest,
         quoting=_QUOTED.search(text[:LONGEST_TEXT]) is not None,
     )

@@ -1,11 +1,15 @@
 """Probes as cases: read from an annotated log, checked against it, and refused by file, line and field."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from memory import BotReply, Command, Event, Message, Notice, Probe, StateCall
+from lore.entry import LoreEntry
+from memory import BotIdentity, BotReply, Command, Event, Message, Notice, Probe, StateCall, StreamEvent, Viewer
+from replays.log import read_log
+from replays.log_report import LogReport
 
 CATEGORIES = (
     "recall",
@@ -51,30 +55,93 @@ class Case:
     as_of: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What stands behind an id that a probe may name: who said what, and when."""
+
+    who: str
+    at: datetime | None
+    text: str
+
+
 @dataclass(slots=True)
 class KnownIds:
     """What a log holds that a probe may name, gathered while reading it."""
 
-    ids: set[str] = field(default_factory=set)
-    authors: dict[str, str] = field(default_factory=dict)  # message or notice id -> viewer id
+    statements: dict[str, Statement] = field(default_factory=dict)
+    authors: dict[str, str] = field(default_factory=dict)  # message, notice or reply id -> id of who wrote it
+    bot_id: str = "bot"
+    bot_name: str = "bot"
+
+    @property
+    def ids(self) -> set[str]:
+        """Every id."""
+        return set(self.statements)
 
     def see(self, event: Event) -> None:
         """Take note of one event."""
         match event:
-            case Message():
-                self.ids.add(event.id)
-                self.authors[event.id] = event.user.id
-            case Notice():
-                self.ids.add(event.id)
-                if event.user:
-                    self.authors[event.id] = event.user.id
-            case BotReply() | Command():
-                if event.id:
-                    self.ids.add(event.id)
+            case StreamEvent(bot=BotIdentity() as bot):
+                self.bot_id, self.bot_name = bot.id, bot.name
+            case Message() | Notice():
+                self._note(event.id, event.user, event.at, event.text or (event.kind if isinstance(event, Notice) else ""))
+            case BotReply(id=str() as reply_id):
+                self.statements[reply_id] = Statement(who=self.bot_name, at=event.at, text=event.text)
+                self.authors[reply_id] = self.bot_id
+            case Command(id=str() as command_id):
+                self.statements[command_id] = Statement(who=event.user.name, at=event.at, text=event.text)
             case StateCall():
-                self.ids.add(f"state:{event.arguments.get('id')}")
+                told = " ".join(f"{key}={value}" for key, value in event.arguments.items() if key != "id")
+                name = f"state:{event.arguments.get('id')}"
+                self.statements[name] = Statement(who=event.tool, at=event.at, text=told)
             case _:
                 pass
+
+    def see_canon(self, entries: Iterable[LoreEntry]) -> None:
+        """Take note of the log's canon."""
+        for entry in entries:
+            self.statements[f"lore:{entry.id}"] = Statement(who=entry.title, at=None, text=entry.text)
+
+    def _note(self, line_id: str, user: Viewer | None, at: datetime, text: str) -> None:
+        self.statements[line_id] = Statement(who=user.name if user else "somebody", at=at, text=text)
+        if user:
+            self.authors[line_id] = user.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatedLog:
+    """A chat log with its probes, checked: every probe can be asked and scored."""
+
+    path: Path
+    name: str  # short, and unique in a run
+    cases: tuple[Case, ...]
+    known: KnownIds
+
+
+def read_annotated(path: Path, canon: Sequence[LoreEntry], *, name: str) -> AnnotatedLog:
+    """Read a log with its probes and check them against it.
+
+    Raises:
+        CaseError: a probe cannot be used, the log has none, or a line of it cannot be read; names file, line and field.
+        LogError: the log cannot be read at all.
+    """
+    known, cases, report = KnownIds(), list[tuple[int, Case]](), LogReport(path=path)
+    known.see_canon(canon)
+    for logged in read_log(path, report):
+        known.see(logged.event)
+        if isinstance(logged.event, Probe):
+            try:
+                cases.append((logged.line, to_case(logged.event)))
+            except CaseError as error:
+                raise CaseError(f"{path.name}, line {logged.line}, {error}") from None
+    if report.first_skipped:
+        first = report.first_skipped[0]
+        raise CaseError(
+            f"{path.name}, line {first.line}, {first.reason}: a log that is measured must be readable to the last line. "
+            "Mend or remove that line."
+        )
+    check_cases(cases, known, file=path.name)
+    return AnnotatedLog(path=path, name=name, cases=tuple(case for _, case in cases), known=known)
 
 
 def to_case(probe: Probe) -> Case:
@@ -106,13 +173,12 @@ def to_case(probe: Probe) -> Case:
     )
 
 
-def check_cases(cases: Sequence[tuple[int, Case]], known: KnownIds, lore_ids: set[str], *, file: str) -> None:
+def check_cases(cases: Sequence[tuple[int, Case]], known: KnownIds, *, file: str) -> None:
     """Refuse probes that name what the log does not hold, or share an id.
 
     Args:
         cases: (line number, case) pairs.
-        known: every id of the log.
-        lore_ids: the ids of the log's canon.
+        known: what the log and its canon hold.
         file: the log's name, for the message.
 
     Raises:
@@ -121,13 +187,12 @@ def check_cases(cases: Sequence[tuple[int, Case]], known: KnownIds, lore_ids: se
     if not cases:
         raise CaseError(f"{file}: the log has no probes. Annotate some (docs/evaluation.md), or use `ricordo replay`.")
     seen: dict[str, int] = {}
-    allowed = known.ids | {f"lore:{lore_id}" for lore_id in lore_ids}
     for line, case in cases:
         if case.id in seen:
             raise CaseError(f"{file}, line {line}, id: {case.id!r} is used on line {seen[case.id]} already")
         seen[case.id] = line
         for name, ids in (("gold", case.gold), ("forbidden", case.forbidden)):
-            if missing := sorted(ids - allowed):
+            if missing := sorted(ids - known.ids):
                 raise CaseError(f"{file}, line {line}, {name}: {missing[0]!r} stands nowhere in the log or its canon")
 
 

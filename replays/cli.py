@@ -6,10 +6,18 @@ from typing import Annotated
 
 import typer
 
-from bot.cli import config
-from bot.cli.shell import clear_errors
+from bot.cli import config, jobs, memory
+from bot.cli.doctor import doctor_command
+from bot.cli.forget import audit_command, correct_command, export_command, forget_command
+from bot.cli.reindex import reindex_command
+from bot.cli.shell import clear_errors, short_tracebacks
+from replays.cli_eval import eval_command
 from replays.cli_import import import_command
 from replays.cli_replay import replay_command, run_command
+from replays.cli_results import explain_command, report_command
+from replays.errors import LogError
+
+DEBUG = "--debug"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,19 +26,34 @@ app = typer.Typer(
     help="Ricordo: a Twitch chat bot that remembers.",
     epilog="Exit codes: 0 fine, 1 a problem was met, 2 wrong arguments or configuration, 3 the data is in use.",
 )
-app.add_typer(config.app, name="config")
 app.command("run")(run_command)
 app.command("replay")(replay_command)
 app.command("import")(import_command)
+app.command("eval")(eval_command)
+app.command("explain")(explain_command)
+app.command("report")(report_command)
+app.add_typer(memory.app, name="memory")
+app.add_typer(jobs.app, name="jobs")
+app.command("forget")(forget_command)
+app.command("correct")(correct_command)
+app.command("export")(export_command)
+app.command("audit")(audit_command)
+app.command("reindex")(reindex_command)
+app.command("doctor")(doctor_command)
+app.add_typer(config.app, name="config")
 
 
 @app.callback()
-def root(*, debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False) -> None:
+def root(*, debug: Annotated[bool, typer.Option(DEBUG, help="Show tracebacks.")] = False) -> None:
     """Ricordo: a Twitch chat bot that remembers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; expected errors are one message and an exit code."""
+    """Run one command; expected errors are one message and an exit code. `--debug` may stand anywhere."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    with clear_errors(debug="--debug" in given):
-        app(args=given, prog_name="ricordo")
+    debug = DEBUG in given
+    if not debug:
+        short_tracebacks()
+    with clear_errors(debug=debug, also=(LogError,)):
+        # Not `app(…)`: typer would put its own hook for unexpected errors in place of ours.
+        typer.main.get_command(app)(args=[argument for argument in given if argument != DEBUG], prog_name="ricordo")

@@ -11,29 +11,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
+from bot.cli.terminal import styled
 from replays.detect import FORMATS
 from replays.errors import LogError
 from replays.import_log import ImportOptions, ImportProgress, ImportSummary, import_logs
-
-SHOWN = 5  # skipped lines shown for a file
-EXPLAINED = {
-    "bad_emote": "emote positions outside the text, left out",
-    "duplicate_id": "messages whose id was there before, kept (the memory ignores the second)",
-    "gzip_cut": "packed files that break off: what could be unpacked was kept",
-    "json_broken": "JSON files that break in the middle: what came before was kept",
-    "json_cut": "JSON files that break off: what came before was kept",
-    "local_time_taken_as_utc": "local times of an ambiguous zone, taken as UTC",
-    "no_author": "messages without an author, each kept as somebody unknown",
-    "no_id": "messages without an id, which got one derived from their content",
-    "no_start_time": "times counted from 1970, since the source does not say when it began: give --start",
-    "no_time": "lines without a time, dated like the line before (the first: --start or 1970)",
-    "not_utf8": "lines with bytes that are no UTF-8, replaced by �",
-    "other_channel": "messages of another channel than the first: give --channel to keep one alone",
-    "stray_title": "files whose first line is a title",
-    "time_went_back": "lines older than the line before",
-    "type_cut_short": "message types cut short at the source",
-    "unknown_type": "events of an unknown type, passed over",
-}
+from replays.log_report import EXPLAINED, SHOWN
 
 
 def import_command(
@@ -60,7 +42,7 @@ def import_command(
     try:
         summary = _with_bar(files, out, options, errors)
     except LogError as error:
-        errors.print(Text(f"Nothing was imported: {error}"))
+        errors.print(styled(f"Nothing was imported: {error}"))
         raise typer.Exit(1) from None
     console = Console()
     if as_json:
@@ -111,8 +93,8 @@ def show(summary: ImportSummary, console: Console) -> None:
         )
     for report in summary.files:
         for item in report.first_skipped[:SHOWN]:
-            console.print(Text(f"skipped: {report.path.name}, line {item.line}: {item.reason}"))
+            console.print(styled(f"skipped: {report.path.name}, line {item.line}: {item.reason}"))
         if report.skipped > SHOWN:
             console.print(Text(f"skipped: {report.path.name}, {report.skipped - SHOWN:,} more"))
     for path, reason in summary.failed:
-        console.print(Text(f"not imported: {path}: {reason}"))
+        console.print(styled(f"not imported: {path}: {reason}"))

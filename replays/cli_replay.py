@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sys
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -14,11 +15,17 @@ from bot.app import can_go_live, run_bot
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from config.settings import Settings, load_settings
+from memory import refuse_in_use
 from replays.log import LoggedEvent
 from replays.runner import Replay, ReplayOptions, ReplaySummary, write_summary
-from replays.show import Stage, summary_lines
+from replays.show import Stage, summary_lines, zone_of
 
 SAMPLE = "osteria.jsonl"
+NEXT = (
+    ("memory show gattomatto --data out/demo/memory", "what it remembers of one viewer"),
+    ("replay chat.jsonl --show", "play a chat log of your own"),
+    ("config init", "begin the set-up for Twitch"),
+)
 
 
 def replay_command(
@@ -56,7 +63,7 @@ def replay_command(
     if as_json:
         print_json(summary.to_json())
     else:
-        out.print(*summary_lines(summary, output), sep="\n")
+        _print_lines(summary_lines(summary, output))
 
 
 def run_command(
@@ -79,15 +86,36 @@ def run_command(
             "[bold]No Twitch account is configured: playing the bundled chat. `ricordo config init` begins the set-up.[/]"
         )
     output = Path("out/demo")
+    refuse_in_use(output / "memory")
     shutil.rmtree(output, ignore_errors=True)
     log = Path(str(files("replays").joinpath("samples", SAMPLE)))
     summary = _played(ReplayOptions(log=log, out=output), settings)
     write_summary(output / "summary.json", summary)
-    out.print(*summary_lines(summary, output), sep="\n")
+    _print_lines(summary_lines(summary, output))
+    _print_lines(["", "try next:", *_next()])
+
+
+def _next() -> list[str]:
+    commands = [(f"{program()} {command}", why) for command, why in NEXT]
+    width = max(len(command) for command, _ in commands)
+    return [f"  {command:<{width}}   {why}" for command, why in commands]
+
+
+def program() -> str:
+    """Return how this program is called from here: `make run` does not put it on the path."""
+    called = Path(sys.argv[0])
+    if shutil.which("ricordo") or called.name != "ricordo":
+        return "ricordo"
+    return str(called.relative_to(Path.cwd())) if called.is_relative_to(Path.cwd()) else str(called)
+
+
+def _print_lines(lines: list[str]) -> None:
+    for line in lines:
+        out.print(line, markup=False)
 
 
 def _played(options: ReplayOptions, settings: Settings) -> ReplaySummary:
-    stage = Stage(out)
+    stage = Stage(out, zone_of(options.log))
     return asyncio.run(Replay(options, settings, on_event=stage.event, on_turn=stage.turn).run())
 
 

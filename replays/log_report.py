@@ -5,6 +5,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+EXPLAINED = {  # warnings, as they are told after their count
+    "bad_emote": "emote positions outside the text, left out",
+    "duplicate_id": "messages whose id was there before, kept (the memory ignores the second)",
+    "gzip_cut": "packed files that break off: what could be unpacked was kept",
+    "json_broken": "JSON files that break in the middle: what came before was kept",
+    "json_cut": "JSON files that break off: what came before was kept",
+    "local_time_taken_as_utc": "local times of an ambiguous zone, taken as UTC",
+    "no_author": "messages without an author, each kept as somebody unknown",
+    "no_id": "messages without an id, which got one derived from their content",
+    "no_start_time": "times counted from 1970, since the source does not say when it began: give --start",
+    "no_time": "lines without a time, dated like the line before (the first: --start or 1970)",
+    "not_utf8": "lines with bytes that are no UTF-8, replaced by �",
+    "other_channel": "messages of another channel than the first: give --channel to keep one alone",
+    "stray_title": "files whose first line is a title",
+    "time_went_back": "lines older than the line before",
+    "type_cut_short": "message types cut short at the source",
+    "unknown_type": "events of an unknown type, passed over",
+}
+SHOWN = 5  # skipped lines that are shown with their reason
 SAMPLES = 20  # skipped lines kept with their reason; all are counted
 
 

@@ -72,10 +72,15 @@ def answer_coverage(scored: Scored) -> Fraction | None:
     case = scored.case
     if case.answer_inferred or not (case.answers or case.answers_all):
         return None
-    block = folded(scored.result.block)
-    one = not case.answers or any(folded(answer) in block for answer in case.answers)
-    every = all(folded(answer) in block for answer in case.answers_all)
-    return float(one and every), 1
+    return _holds(scored.result.block, case), 1
+
+
+def reply_coverage(scored: Scored) -> Fraction | None:
+    """The same for the reply of the language model, where one answered."""
+    case = scored.case
+    if scored.result.reply is None or case.answer_inferred or not (case.answers or case.answers_all):
+        return None
+    return _holds(scored.result.reply, case), 1
 
 
 def retrieval_precision(scored: Scored) -> Fraction | None:
@@ -118,8 +123,8 @@ def abstention_recall(scored: Scored) -> Fraction | None:
 
 
 def retrieval_rate(scored: Scored) -> Fraction | None:
-    """1 where any semantic source (a viewer, a stream, lore) was queried."""
-    return float(any(name.startswith(("viewer:", "stream:")) or name == "lore" for name in scored.result.plan)), 1
+    """1 where any semantic source (a viewer, a stream, lore, a baseline's archive) was queried."""
+    return float(any(name.startswith(("viewer:", "stream:")) or name in {"lore", "archive"} for name in scored.result.plan)), 1
 
 
 def block_tokens(scored: Scored) -> Fraction | None:
@@ -136,6 +141,7 @@ METRICS: dict[str, Metric] = {
     "evidence_recall": evidence_recall,
     "out_of_history_recall": out_of_history_recall,
     "answer_coverage": answer_coverage,
+    "reply_coverage": reply_coverage,
     "retrieval_precision": retrieval_precision,
     "irrelevant_share": irrelevant_share,
     "misattribution_rate": misattribution_rate,
@@ -149,6 +155,12 @@ METRICS: dict[str, Metric] = {
 LOWER_IS_BETTER = frozenset(
     {"irrelevant_share", "misattribution_rate", "stale_rate", "retrieval_rate", "block_tokens", "degraded_rate"}
 )
+
+
+def _holds(text: str, case: Case) -> float:
+    words = folded(text)
+    one = not case.answers or any(folded(answer) in words for answer in case.answers)
+    return float(one and all(folded(answer) in words for answer in case.answers_all))
 
 
 def _precision(scored: Scored) -> Fraction:

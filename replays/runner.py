@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,20 +12,20 @@ from typing import Any, Literal
 import structlog
 
 from bot.app import Hooks, make_loop, open_channel_memory, sync_canon
-from bot.loop import ChatLoop, play
+from bot.loop import ChatLoop
 from bot.speak import Voice
 from bot.turn import TurnOutcome
 from config.settings import Settings
-from memory import Batch, BotIdentity, Channel, Event, Health, Memory, Settle, StreamEvent, VirtualClock
+from memory import BotIdentity, Channel, Event, Health, Memory, Settle, StreamEvent, VirtualClock
 from replays.errors import LogError
 from replays.log import LoggedEvent, canon_folder, read_log
 from replays.log_report import LogReport
+from replays.player import Player, Settling
 from replays.stats import percentile
 from replays.turns import TurnFile
 
 log = structlog.get_logger(__name__)
 LONGEST_PAUSE_SECONDS = 5.0
-SETTLE_TURNS = 64  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
 NOBODY = Channel(id="login:unknown", login="unknown", name="unknown")
 BOT = BotIdentity(id="bot:ricordo", login="ricordo", name="Ricordo", aliases=("ricordo",))
 
@@ -114,8 +115,6 @@ class Replay:
         self._on_event = on_event
         self._on_turn = on_turn
         self._timings = Timings()
-        self._turns = 0
-        self._memory: Memory | None = None
 
     async def run(self) -> ReplaySummary:
         """Play the log to its end and return what happened.
@@ -125,62 +124,43 @@ class Replay:
             BotMemoryError: the replay's data directory cannot be used.
         """
         options = self._options
-        first = first_event(options.log)
-        channel, bot = identities(options.log, first)
-        clock = VirtualClock(options.start or first.at)
         options.out.mkdir(parents=True, exist_ok=True)
         report = LogReport(path=options.log)
-        async with open_channel_memory(self._settings, options.out / "memory", channel=channel, clock=clock) as memory:
-            self._memory = memory
-            await sync_canon(memory, canon_folder(options.log) or self._settings.persona.canon)
+        async with open_home(self._settings, options.log, options.out / "memory", start=options.start) as home:
+            settling = Settling(home.memory)
             with TurnFile(options.out / "turns.jsonl") as turns:
-                resumed = await turns.resume(memory.recorded)
+                resumed = await turns.resume(home.memory.recorded)
                 hooks = Hooks(
                     voice=options.voice,
-                    before=self._settle,
+                    before=settling.before,
                     drafted=turns.write,
                     on_turn=self._over,
                     resume=True,
                     replies=options.replies,
                 )
-                loop = make_loop(self._settings, memory=memory, clock=clock, channel=channel, bot=bot, hooks=hooks)
-                began = clock.elapsed()
-                await self._play(loop, clock, report)
-            return await self._summary(loop, clock.elapsed() - began, report, resumed)
+                loop = home.loop(self._settings, hooks)
+                began = home.clock.elapsed()
+                await loop.start()
+                await self._play(Player(loop, home.clock, settling), report)
+            return await self._summary(home.memory, loop, home.clock.elapsed() - began, report=report, resumed=resumed)
 
-    async def _play(self, loop: ChatLoop, clock: VirtualClock, report: LogReport) -> None:
-        await loop.start()
+    async def _play(self, player: Player, report: LogReport) -> None:
         pace = Pace(self._options.speed)
         for logged in within(read_log(self._options.log, report), self._options):
             await pace.wait(logged.event)
             if self._on_event:
                 self._on_event(logged)
-            if isinstance(logged.event, StreamEvent) and logged.event.event == "offline":
-                await loop.flush("end")
-                await self._run_jobs()
-            await play(loop, logged.event, clock)
-        await loop.finish()
-        await self._run_jobs()
-
-    async def _settle(self, batch: Batch) -> None:
-        """Bring the memory up to date at fixed points, so that the same log always recalls the same."""
-        self._turns += 1
-        if batch.flush_reason == "addressed" or self._turns % SETTLE_TURNS == 0:
-            await self._run_jobs()
-
-    async def _run_jobs(self) -> None:
-        if self._memory:
-            await self._memory.run_jobs()
+            await player.feed(logged.event)
+        await player.finish()
 
     def _over(self, outcome: TurnOutcome) -> None:
         self._timings.note(outcome)
         if self._on_turn:
             self._on_turn(outcome)
 
-    async def _summary(self, loop: ChatLoop, seconds: float, report: LogReport, resumed: int) -> ReplaySummary:
-        if self._memory is None:
-            message = "the replay has not run"
-            raise LogError(message)
+    async def _summary(
+        self, memory: Memory, loop: ChatLoop, seconds: float, *, report: LogReport, resumed: int
+    ) -> ReplaySummary:
         timings = self._timings
         messages = report.counts["message"]
         return ReplaySummary(
@@ -192,12 +172,44 @@ class Replay:
                 "memory": spread(timings.memory),
                 "memory_asked": spread(timings.memory_asked),
             },
-            health=await self._memory.health(),
+            health=await memory.health(),
             report=report,
             resumed_turns=resumed,
             degraded_turns=timings.degraded,
             llm=self._settings.llm.model if self._settings.llm.base_url else None,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """A log's own memory, open, with the clock it lives by."""
+
+    memory: Memory
+    clock: VirtualClock
+    channel: Channel
+    bot: BotIdentity
+
+    def loop(self, settings: Settings, hooks: Hooks) -> ChatLoop:
+        """Return the chat loop over this memory."""
+        return make_loop(settings, memory=self.memory, clock=self.clock, channel=self.channel, bot=self.bot, hooks=hooks)
+
+
+@asynccontextmanager
+async def open_home(
+    settings: Settings, log_path: Path, directory: Path, *, start: datetime | None = None
+) -> AsyncIterator[Home]:
+    """Open a memory for one log in `directory`, with the log's own canon; the clock stands at its beginning, or at `start`.
+
+    Raises:
+        LogError: the log cannot be read, or holds no event.
+        BotMemoryError: the directory cannot be used.
+    """
+    first = first_event(log_path)
+    channel, bot = identities(log_path, first)
+    clock = VirtualClock(start or first.at)
+    async with open_channel_memory(settings, directory, channel=channel, clock=clock) as memory:
+        await sync_canon(memory, canon_folder(log_path) or settings.persona.canon)
+        yield Home(memory=memory, clock=clock, channel=channel, bot=bot)
 
 
 class Pace:

@@ -1,63 +1,137 @@
 """What a person sees of a replay: the chat as it comes, the replies, and for each reply the memories behind it."""
 
+import json
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from bot.cli.terminal import day, printable
 from bot.turn import TurnOutcome
 from memory import Item, Message, Notice, StreamEvent
 from replays.log import LoggedEvent
+from replays.log_report import EXPLAINED, SHOWN, LogReport
+from replays.logfile import LogFile
 from replays.runner import ReplaySummary
 
-SOURCES = {"profile": "profile", "recall": "said before", "episode": "earlier turn", "lore": "canon", "state": "state"}
+WIDEST = 110  # columns: longer lines are hard to read
+PIPED = 100  # columns where the output is no terminal
+LOOKED_AT = 50  # lines of a log in which a time is looked for
+LONGEST_TEXT, LONGEST_MEMORY = 500, 160
+INDENT = "       "  # the width of a time and a little air
+COLUMN = 14  # of names: most fit, longer ones push their line
+NO_MODEL = "no language model is configured: the replies were made from the memory alone"
 
 
 class Stage:
     """Prints events and turns as they happen."""
 
-    def __init__(self, console: Console) -> None:
-        """Print to `console`."""
+    def __init__(self, console: Console, zone: tzinfo = UTC) -> None:
+        """Print to `console`, times as they are in `zone`."""
         self._console = console
+        self._zone = zone
+        self._width = min(console.width, WIDEST) if console.is_terminal else PIPED
         self._names: dict[str, str] = {}
+        self._bot = "the bot"
 
     def event(self, logged: LoggedEvent) -> None:
         """Print a chat line, a notice or the beginning of a stream."""
         match logged.event:
             case StreamEvent(event="online") as stream:
-                title = f" · {stream.title}" if stream.title else ""
-                self._console.print(Text(f"\n── {stream.at:%d %B %Y}{title} ──", style="bold"))
+                self._begin(stream)
             case Message() as message:
                 self._names[message.user.id] = message.user.name
-                self._console.print(
-                    Text(f"{message.at:%H:%M} ", style="dim"), Text(message.user.name, style="cyan"), message.text
+                name = printable(message.user.name, 25)
+                self._line(
+                    Text.assemble((f"{self._clock(message.at)}  ", "dim"), (f"{name:<{COLUMN}}", "cyan"), " "),
+                    printable(message.text, LONGEST_TEXT),
                 )
             case Notice() as notice:
-                who = notice.user.name if notice.user else "somebody"
-                self._console.print(Text(f"{notice.at:%H:%M} * {who}: {notice.kind} *", style="dim"))
+                who = printable(notice.user.name, 25) if notice.user else "somebody"
+                self._line(Text(f"{self._clock(notice.at)}  "), f"* {who}: {printable(notice.kind, 40)} *", style="dim")
             case _:
                 pass
 
     def turn(self, outcome: TurnOutcome) -> None:
-        """Print the reply of a turn and what it rests on; silent turns print nothing."""
+        """Print the reply of a turn, to whom, and what it rests on; silent turns print nothing."""
         turn = outcome.turn
-        if turn.said.text is None or turn.said.state != "sent":
+        said, recall = turn.said, turn.recall
+        if said.text is None or said.state != "sent":
             return
-        self._console.print(Text("      ▸ ", style="bold green"), Text(turn.said.text, style="bold"), sep="")
-        items = turn.recall.block.items if turn.recall else ()
-        for item in items:
-            self._console.print(Text(f"        └ {self._told(item)}", style="dim"))
-        if turn.recall and turn.recall.block.abstained:
-            self._console.print(Text("        └ nothing in memory on this: said so", style="dim"))
-        if turn.recall and turn.recall.degraded:
-            missing = ", ".join((*turn.recall.timed_out, *turn.recall.failed))
-            self._console.print(Text(f"        └ degraded: without {missing or 'a step'}", style="yellow"))
+        asked = next((message.user.name for message in turn.batch.messages if message.id in said.in_reply_to), "everybody")
+        head = Text.assemble("  ", ("▸ ", "bold green"), (f"{self._bot} to {printable(asked, 25)}: ", "green"))
+        self._line(head, printable(said.text, LONGEST_TEXT), style="bold", indent=INDENT)
+        for item in recall.block.items if recall else ():
+            self._beneath(self._told(item))
+        if recall and recall.block.abstained:
+            self._beneath("nothing in memory on this, which the bot admits")
+        if recall and recall.degraded:
+            missing = ", ".join((*recall.timed_out, *recall.failed)) or "a step"
+            self._beneath(f"degraded: without {missing}", style="yellow")
+
+    def _begin(self, stream: StreamEvent) -> None:
+        if stream.bot:
+            self._bot = printable(stream.bot.name, 25) or self._bot
+        title = f" · {printable(stream.title, LONGEST_TEXT)}" if stream.title else ""
+        self._console.print()
+        self._line(Text("── "), f"{day(stream.at, self._zone)}{title} ──", style="bold", indent="   ")
+
+    def _beneath(self, text: str, style: str = "dim") -> None:
+        self._line(Text(f"{INDENT}└ ", style=style), text, style=style, indent=f"{INDENT}  ")
+
+    def _line(self, head: Text, text: str, *, style: str = "", indent: str | None = None) -> None:
+        """Print `text` after `head`, wrapped, with further lines below its beginning (or `indent`)."""
+        indent = " " * head.cell_len if indent is None else indent
+        whole = Text.assemble(head, (text, style))
+        first, *rest = whole.wrap(self._console, self._width)
+        first.rstrip()
+        self._console.print(first)
+        if rest:
+            remaining = Text(" ").join(rest)
+            for line in remaining.wrap(self._console, max(20, self._width - len(indent))):
+                line.rstrip()
+                self._console.print(Text.assemble(indent, line))
+
+    def _clock(self, at: datetime) -> str:
+        return f"{at.astimezone(self._zone):%H:%M}"
 
     def _told(self, item: Item) -> str:
-        whose = self._names.get(item.author or item.subject or "", "")
-        when = f", {item.at:%d %b %Y}" if item.at else ""
-        words = (item.words or item.text).replace("\n", " / ")
-        return f"{SOURCES.get(item.section, item.section)}{f' by {whose}' if whose else ''}{when}: {words[:110]}"
+        """Return a memory as people read it: whose, from when, what."""
+        when = day(item.at, self._zone) if item.at else ""
+        words = printable((item.words or item.text).replace("\n", " / "), LONGEST_MEMORY)
+        return f"{', '.join(filter(None, (self._whose(item), when)))}: {words}"
+
+    def _whose(self, item: Item) -> str:
+        author = item.author_name or self._names.get(item.author or "", "")
+        subject = item.subject_name or self._names.get(item.subject or "", "")
+        match item.section:
+            case "lore":
+                return f"canon {', '.join(one.removeprefix('lore:') for one in item.provenance)}"
+            case "episode":
+                return "the stream"
+            case "profile":
+                return f"fact about {printable(subject or author, 25)}"
+            case "state":
+                return f"note on {printable(subject, 25)}" if subject else "note"
+            case _:
+                return f"{printable(author or subject or 'somebody', 25)} wrote"
+
+
+def zone_of(log: Path) -> tzinfo:
+    """Return the zone in which a native log gives its first time: what its readers take for the time of day; else UTC.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    for number, text in LogFile(log, LogReport(path=log)).lines():
+        if number > LOOKED_AT:
+            break
+        try:
+            return datetime.fromisoformat(json.loads(text)["at"]).tzinfo or UTC
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return UTC
 
 
 def summary_lines(summary: ReplaySummary, folder: Path) -> list[str]:
@@ -65,16 +139,25 @@ def summary_lines(summary: ReplaySummary, folder: Path) -> list[str]:
     counts, health, memory = summary.counts, summary.health, summary.latency_ms["memory_asked"]
     said = [f"{value} {key.removeprefix('said_')}" for key, value in sorted(counts.items()) if key.startswith("said_")]
     jobs = [f"{count} {state}" for state, count in sorted(health.jobs.items()) if count]
-    chat = f"{counts.get('message', 0)} messages, {health.streams} streams, {health.viewers} viewers"
+    chat = f"{counts.get('message', 0):,} messages, {health.streams} streams, {health.viewers:,} viewers"
     lines = [
         f"{chat} in {summary.seconds:.1f} s: {summary.messages_per_second:,.0f} messages/s",
-        f"{counts.get('turns', 0)} turns ({', '.join(said)}), {health.documents} documents in memory, jobs: {', '.join(jobs)}",
+        f"{counts.get('turns', 0):,} turns ({', '.join(said)}), {health.documents:,} documents in memory",
+        f"jobs: {', '.join(jobs) or 'none'}",
         f"memory stage where it searched: {memory['count']} turns, p50 {memory['p50']} ms, p95 {memory['p95']} ms",
     ]
     if summary.llm is None:
-        lines.append("no language model is configured: the replies were made from the memory alone")
+        lines.append(NO_MODEL)
     if summary.degraded_turns:
         lines.append(f"{summary.degraded_turns} turns were degraded: a source was late or failed")
-    if summary.report.skipped:
-        lines.append(f"{summary.report.skipped} lines could not be read")
+    lines += troubles(summary.report)
     return ["", *lines, f"every turn with its plan, memories and reply: {folder / 'turns.jsonl'}"]
+
+
+def troubles(report: LogReport) -> list[str]:
+    """Return what was wrong with single lines of the log, counted, the first ones with number and reason."""
+    told = [f"warning: {count:,} {EXPLAINED.get(kind, kind)}" for kind, count in sorted(report.warnings.items())]
+    if report.skipped:
+        told.append(f"warning: {report.skipped:,} lines could not be read and were skipped")
+        told += [f"  line {item.line}: {printable(item.reason, LONGEST_MEMORY)}" for item in report.first_skipped[:SHOWN]]
+    return told

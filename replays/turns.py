@@ -57,7 +57,7 @@ def latencies_to_json(recall: Recall) -> dict[str, Any]:
     """Return milliseconds of the memory stage: in all, by step, by source."""
     asked = set(plan_names(recall)) - {"history"}
     sources = {step.step: round(step.seconds * 1000, 3) for step in recall.steps if step.step in asked}
-    steps = {step.step: step.seconds * 1000 for step in recall.steps if step.step not in asked}
+    steps = {step.step: step.seconds * 1000 for step in recall.steps if step.step.split("/")[0] not in asked}
     assemble = sum(steps.get(step, 0.0) for step in ("fuse", "gate", "dedup", "budget"))
     return {
         "total": round(sum(steps.values()), 3),

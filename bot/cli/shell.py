@@ -1,19 +1,27 @@
 """What every command shares: the console, JSON output, exit codes, and errors without tracebacks."""
 
 import json
+import os
+import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
+from bot.cli.logs import scrub
+from bot.cli.terminal import printable
+from bot.live_errors import LiveError
 from config.errors import ConfigError
-from memory import BotMemoryError
+from memory import BotMemoryError, DirectoryInUse
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="Configuration file (default: ricordo.toml).", show_default=False)
@@ -29,7 +37,7 @@ class Exit(IntEnum):
 
     OK = 0
     FAILED = 1  # it ran and found, or met, a problem
-    USAGE = 2  # wrong arguments, configuration or input file
+    USAGE = 2  # wrong arguments or configuration
     IN_USE = 3  # another process has the data directory open
     INTERRUPTED = 130
 
@@ -43,28 +51,55 @@ class CommandFailed(Exception):
         self.code = code
 
 
-EXPECTED: tuple[type[Exception], ...] = (CommandFailed, ConfigError, BotMemoryError)
+EXPECTED: tuple[type[Exception], ...] = (CommandFailed, ConfigError, BotMemoryError, LiveError, OSError)
 
 
 @contextmanager
-def clear_errors(*, debug: bool) -> Iterator[None]:
-    """Turn the errors that a person can act on into one message and an exit code; `debug` lets them through."""
+def clear_errors(*, debug: bool, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn the errors that a person can act on into one message and an exit code; `debug` lets them through.
+
+    Args:
+        debug: show tracebacks.
+        also: expected errors of the caller's own packages.
+    """
+    expected = EXPECTED + also
     try:
         yield
-    except EXPECTED as error:
+    except expected as error:
         if debug:
             raise
-        stop(str(error), _code(error))
+        stop(_told(error), _code(error))
+    except BaseExceptionGroup as group:
+        first = None if debug else _first(group, expected)
+        if first is None:
+            raise
+        stop(_told(first), _code(first))
     except KeyboardInterrupt:
         if debug:
             raise
         stop("interrupted", Exit.INTERRUPTED)
 
 
+def short_tracebacks() -> None:
+    """Make an unexpected error one line that says how to see more; it is a bug of ours. Python then leaves with 1."""
+    sys.excepthook = _one_line
+
+
+def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    frames = traceback.extract_tb(trace)
+    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    told = scrub(None, "", {"text": str(error)})["text"]
+    _print_error(f"unexpected {kind.__name__}{where}: {told}. Run the same command with --debug to see the whole traceback")
+
+
 def stop(text: str, code: Exit) -> NoReturn:
     """Print an error and leave."""
-    err.print(f"[bold red]error:[/] {_escaped(text)}")
+    _print_error(text)
     raise SystemExit(int(code))
+
+
+def _print_error(text: str) -> None:
+    err.print(Text.assemble(("error: ", "bold red"), "\n".join(printable(line) for line in text.splitlines())))
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 anything that `plain` understands
@@ -87,13 +122,27 @@ def plain(value: Any) -> Any:  # noqa: ANN401 anything that `plain` understands
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
+def _first(group: BaseExceptionGroup[BaseException], expected: tuple[type[Exception], ...]) -> Exception | None:
+    """Return the first error of a group where all of them are expected."""
+    known, others = group.split(expected)
+    if known is None or others is not None:
+        return None
+    leaf: BaseException = known
+    while isinstance(leaf, BaseExceptionGroup):
+        leaf = leaf.exceptions[0]
+    return leaf if isinstance(leaf, Exception) else None
+
+
+def _told(error: Exception) -> str:
+    if not isinstance(error, OSError):
+        return str(error)
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
 def _code(error: Exception) -> Exit:
     if isinstance(error, CommandFailed):
         return error.code
-    if type(error).__name__ == "DirectoryInUse":
+    if isinstance(error, DirectoryInUse):
         return Exit.IN_USE
     return Exit.USAGE if isinstance(error, ConfigError) else Exit.FAILED
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import structlog
 
-from memory.caches import Cache, Hits
 from memory import worthiness
+from memory.caches import Cache, Hits
 from memory.channels import Channel, recency
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from openai import AsyncOpenAI, OpenAIError
-
 from memory.embed.rows import embed_cleaned, unit_rows
 from memory.errors import ModelUnavailable
 from memory.ports import Vectors
@@ -28,7 +26,12 @@ class OpenAIEmbedder:
         document_prefix: str = "",
     ) -> None:
         """Connect to nothing yet. Prefixes are for models that want a question and a stored text told apart."""
-        self._client = AsyncOpenAI(base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=retries)
+        import openai  # noqa: PLC0415 - two seconds of imports that only this embedder needs
+
+        self._failure = openai.OpenAIError
+        self._client = openai.AsyncOpenAI(
+            base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=retries
+        )
         self._model, self._dimension, self._batch = model, dimension, batch
         self._prefixes = {True: query_prefix, False: document_prefix}
         self._closed = False
@@ -96,7 +99,7 @@ class OpenAIEmbedder:
         try:
             answer = await self._client.embeddings.create(model=self._model, input=list(texts), encoding_format="float")
             rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
-        except (OpenAIError, AttributeError, TypeError, ValueError) as error:
+        except (self._failure, AttributeError, TypeError, ValueError) as error:
             msg = f"The embeddings endpoint for {self.name} failed: {type(error).__name__}: {error}. Check URL, key and model."
             raise ModelUnavailable(msg) from error
         vectors = unit_rows(rows, model=self.name, count=len(texts), dimension=self._dimension)

@@ -128,9 +128,9 @@ class Rules(_Table):
     episode: EpisodeRules
     state: StateRules
     period: tuple[PeriodRule, ...] = ()
-    change: PhraseList = Phrases()  # noqa: RUF009 - a frozen value. Says that something is new: "now", "I started"
-    was: PhraseList = Phrases()  # noqa: RUF009 - a frozen value. Asks how something was: "where did I work"
-    jest: PhraseList = Phrases()  # noqa: RUF009 - a frozen value. Not meant: irony, play, what would be
+    change: PhraseList = Phrases()  # Says that something is new: "now", "I started"
+    was: PhraseList = Phrases()  # Asks how something was: "where did I work"
+    jest: PhraseList = Phrases()  # Not meant: irony, play, what would be
     slot: tuple[SlotRule, ...] = ()
 
 

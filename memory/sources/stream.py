@@ -15,7 +15,6 @@ PASSAGES = 4  # best hits that are shown with what was said around them
 LINES = 3  # lines on either side of it that are read, at most
 
 
-
 class StreamSource:
     """Answers for exactly one stream a request, present or past."""
 
@@ -56,9 +55,7 @@ def passage(hit: Document, before: Sequence[Document], after: Sequence[Document]
     later = [line for document in after for line in _lines(document)][: room - room // 2]
     earlier = [line for document in before for line in _lines(document)][-(room // 2) :] if room > 1 else []
     lines = [*earlier, *own, *later]
-    return replace(
-        hit, kind="turn", text="\n".join(text for _, text in lines), provenance=tuple(source for source, _ in lines)
-    )
+    return replace(hit, kind="turn", text="\n".join(text for _, text in lines), provenance=tuple(source for source, _ in lines))
 
 
 def _lines(document: Document) -> list[tuple[str, str]]:

@@ -19,11 +19,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 from sqlalchemy.pool import StaticPool
 
 from memory.errors import MemoryClosed, StoreUnavailable
-from memory.store.migrate import migrate
+from memory.store.migrate import check_schema, migrate
 
 T = TypeVar("T")
 _CLOSED = "the memory was closed; open it again"
 _BUSY_MS = 5000
+_CHECKPOINT_SECONDS = 0.25
+_LOOKS, _LOOK_SECONDS = 100, 0.1  # for a moment without readers, in which the log can be cut
 _READERS = 4
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _AUTOCHECKPOINT_PAGES = 16384  # a net only: checkpoints run in the background, off the writer
@@ -134,6 +136,21 @@ class Database:
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory-writer")
         return cls(path, _writer_engine(path, synchronous), _reader_engine(path), thread)
 
+    @classmethod
+    async def open_existing(cls, path: Path) -> Self:
+        """Open a file for `reading` alone, as it is: nothing is created or migrated, and whoever writes to it goes on.
+
+        Raises:
+            SchemaTooNew: a newer program wrote the file.
+            StoreUnavailable: there is no such file, it cannot be read, or an older program wrote it.
+        """
+        try:
+            await asyncio.to_thread(check_schema, path)
+        except (DatabaseError, sqlite3.Error, OSError) as error:
+            raise unavailable(path, error) from error
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory-writer")
+        return cls(path, create_engine("sqlite://"), _reader_engine(path), thread)
+
     async def write(self, fn: Callable[[Connection], T], *, committed: Callable[[T], None] | None = None) -> T:
         """Run `fn` in one transaction on the writer's thread and return what it returns; what it raises rolls back.
 
@@ -182,6 +199,39 @@ class Database:
         """Move the write-ahead log into the file without disturbing the writer; return the pages that are still in the log."""
         return await asyncio.to_thread(_checkpoint, self.path)
 
+    async def scrub(self) -> None:
+        """Leave no byte of what was deleted: in free pages, in the gaps of pages, in the log, in copies made by upgrades.
+
+        `secure_delete` overwrites what is deleted in place, yet a page that was split keeps a copy of what moved away: the
+        file is written anew. Readers go on meanwhile, writers wait (0.1 s for 20 MB).
+
+        Raises:
+            MemoryClosed: after `close`.
+            StoreUnavailable: bytes may be left; call again.
+        """
+        if self._closed:
+            raise MemoryClosed(_CLOSED)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._vacuum)
+        for _ in range(_LOOKS):
+            if await asyncio.to_thread(_checkpoint, self.path, "TRUNCATE") == 0:
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+        else:
+            raise StoreUnavailable(f"{self.path}: a reader holds the log, and what was deleted may stand in it: try again")
+        for copy in self.path.parent.glob(f"{self.path.stem}-before-*{self.path.suffix}*"):
+            copy.unlink(missing_ok=True)
+
+    def _vacuum(self) -> None:
+        raw = self._writer.raw_connection()
+        cursor = raw.cursor()
+        try:
+            cursor.execute("VACUUM")
+        except sqlite3.Error as error:
+            raise unavailable(self.path, error) from error
+        finally:
+            cursor.close()
+            raw.close()
+
     async def close(self) -> None:
         """Let running transactions end, then close every connection. Closing twice is fine."""
         if self._closed:
@@ -200,12 +250,13 @@ def _prepare_file(path: Path) -> None:
         raise unavailable(path, error) from error
 
 
-def _checkpoint(path: Path) -> int:
-    connection = sqlite3.connect(path, timeout=0.25)
+def _checkpoint(path: Path, mode: str = "PASSIVE") -> int:
+    """Return the pages that are still in the log; a log that cannot be cut counts as one page at least."""
+    connection = sqlite3.connect(path, timeout=_CHECKPOINT_SECONDS)
     try:
-        _, pages, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        busy, pages, moved = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
     except sqlite3.Error as error:
         raise unavailable(path, error) from error
     finally:
         connection.close()
-    return int(pages) - int(moved)
+    return max(int(busy), int(pages) - int(moved))

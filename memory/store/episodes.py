@@ -89,7 +89,7 @@ def close_turn(connection: Connection, turn: Turn, turn_id: str, stream: Stream)
     }
     row = connection.execute(_CLOSE_TURN, {"turn": turn_id, **closed}).one_or_none()
     if row is not None and reply is not None:
-        store_reply(connection, reply, stream, turn_id)
+        store_reply(connection, reply, stream, turn_id, rests_on=_recalled(turn))
     return row
 
 
@@ -101,11 +101,25 @@ def _reply_of(turn: Turn, turn_id: str) -> BotReply | None:
     return BotReply(at=said.at or turn.batch.closed_at, text=said.text, in_reply_to=said.in_reply_to, id=id_)
 
 
-def store_reply(connection: Connection, reply: BotReply, stream: Stream, turn_id: str | None = None) -> str:
-    """Store something the bot said; return its id: the given one, or one made of the stream, the time and the text."""
+def _recalled(turn: Turn) -> tuple[str, ...]:
+    """Return the messages behind the memories that a reply was made from: what is forgotten takes the reply along."""
+    items = turn.recall.block.items if turn.recall else ()
+    return tuple(dict.fromkeys(one for item in items for one in item.provenance))
+
+
+def store_reply(
+    connection: Connection, reply: BotReply, stream: Stream, turn_id: str | None = None, *, rests_on: Sequence[str] = ()
+) -> str:
+    """Store something the bot said; return its id: the given one, or one made of the stream, the time and the text.
+
+    An answer to lines that are all gone by now is stored without its words, so that it cannot tell them.
+    """
     reply_id = clean(reply.id) if reply.id else derived_id("reply", stream.id, str(milliseconds(reply.at)), reply.text)
-    rows = [reply_values(reply, reply_id, stream, turn_id)]
+    rows = [reply_values(reply, reply_id, stream, turn_id, rests_on=rests_on)]
     tombstones.apply(connection, stream.id, rows)
+    answered = lines_by_id(connection, [clean(one) for one in reply.in_reply_to]).values()
+    if answered and all(line.deleted_at is not None for line in answered):
+        rows[0].update(text="", detail=None, deleted_at=max(line.deleted_at for line in answered))
     connection.execute(_ADD_LINES, rows)
     return reply_id
 
@@ -123,7 +137,7 @@ def personal_documents(rows: Iterable[Row[Any]], stream: Stream, left_out: froze
             kind="message",
             text=row.text,
             at=moment(row.at),
-            provenance=(row.id,),
+            provenance=(row.id, *corrected_by(row)),
             subject=row.viewer_id,
             author=row.viewer_id,
             stream_id=stream.id,
@@ -131,6 +145,12 @@ def personal_documents(rows: Iterable[Row[Any]], stream: Stream, left_out: froze
         for row in rows
         if row.kind != "reply" and row.viewer_id not in {None, *left_out} and _is_own_speech(row)
     ]
+
+
+def corrected_by(row: Row[Any]) -> tuple[str, ...]:
+    """Return the id of the command that corrected a line, where there was one and it has an id."""
+    command = (row.detail or {}).get("corrected_by")
+    return (str(command),) if command else ()
 
 
 def _is_own_speech(row: Row[Any]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, delete, or_, select, update
 
 from memory.store import tombstones
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
@@ -34,22 +34,59 @@ def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     """
     tombstones.bury(connection, "line", ids, at)
     rows = [row for row in lines_by_id(connection, list(dict.fromkeys(ids))).values() if row.deleted_at is None]
+    replies = _replies_to(connection, {row.id for row in rows}, rows)
+    for piece in chunks([row.seq for row in (*rows, *replies)]):
+        connection.execute(update(LINE).where(LINE.c.seq.in_(piece)).values(deleted_at=at))
     erasure = Erasure(lines=len(rows))
-    rows += _replies_to(connection, {row.id for row in rows}, rows)
+    _purge(connection, [*rows, *replies], erasure, {"text": ""})
+    return erasure
+
+
+def purge_lines(connection: Connection, seqs: Sequence[int], *, nameless: bool = False) -> Erasure:
+    """Take the words of lines that were marked as deleted out of every table, with what rested on them alone.
+
+    `nameless` takes out who wrote them, too. Lines that are not marked are left alone.
+    """
+    blank: dict[str, Any] = {"text": "", "reply_to": None}
+    if nameless:
+        blank |= {"viewer_id": None, "login": None, "name": None}
+    rows: list[Row[Any]] = []
+    for piece in chunks(seqs):
+        rows += connection.execute(select(LINE).where(LINE.c.seq.in_(piece), LINE.c.deleted_at.is_not(None))).all()
+    erasure = Erasure(lines=len(rows))
+    _purge(connection, rows, erasure, blank)
+    return erasure
+
+
+def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, blank: dict[str, Any]) -> None:
     for row in rows:
-        kept = {"kind": row.detail["kind"]} if row.kind == "notice" else None
-        connection.execute(update(LINE).where(LINE.c.seq == row.seq).values(text="", detail=kept, deleted_at=at))
-    erased = {row.id for row in rows}
+        kept = {"kind": row.detail["kind"]} if row.kind == "notice" and row.detail else None
+        connection.execute(update(LINE).where(LINE.c.seq == row.seq).values(**blank, detail=kept))
     gone: list[str] = []
-    for document in _resting_on(connection, [row.seq for row in rows]):
-        left = [one for one in document.provenance if one not in erased]
+    for document in resting_on(connection, [row.seq for row in rows]):
+        left = _living(connection, document.provenance)
         if left:
             erasure.rewritten += _without(connection, document, left)
         else:
             gone.append(document.id)
-    erasure.rewritten += _restore_superseded(connection, gone)
-    erasure.removed = remove(connection, gone)
-    return erasure
+    for piece in chunks([row.seq for row in rows]):
+        connection.execute(delete(SOURCE).where(SOURCE.c.line_seq.in_(piece)))
+    removed, restored = remove_documents(connection, gone)
+    erasure.removed = removed
+    erasure.rewritten += restored
+
+
+def remove_documents(connection: Connection, ids: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Delete documents; return what went, by collection, and the ids of the facts that are true again without them."""
+    restored = _restore_superseded(connection, ids)
+    return remove(connection, ids), restored
+
+
+def _living(connection: Connection, provenance: Sequence[str]) -> list[str]:
+    """Return what is left of a provenance, nothing where no line of it lives: a command alone holds nothing up."""
+    known = lines_by_id(connection, provenance)
+    left = [one for one in provenance if one not in known or known[one].deleted_at is None]
+    return left if any(one in known for one in left) else []
 
 
 def _replies_to(connection: Connection, erased: set[str], rows: Sequence[Row[Any]]) -> list[Row[Any]]:
@@ -73,7 +110,8 @@ def _answered(connection: Connection, reply: Row[Any]) -> set[str]:
     return named or set(turn.line_ids if turn else ()) or {reply.id}
 
 
-def _resting_on(connection: Connection, seqs: Sequence[int]) -> list[Row[Any]]:
+def resting_on(connection: Connection, seqs: Sequence[int]) -> list[Row[Any]]:
+    """Return the documents that rest on any of these lines, in the order of writing."""
     found: dict[int, Row[Any]] = {}
     for piece in chunks(seqs):
         resting = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(piece))
@@ -85,12 +123,16 @@ def _without(connection: Connection, document: Row[Any], left: Sequence[str]) ->
     """Make a document again from the lines that are left; return its id if it must be indexed again."""
     if document.kind == "turn":
         row = next(iter(lines_by_id(connection, left).values()))
-        turn = turn_row(connection, row.turn_id)
+        turn = turn_row(connection, row.turn_id) if row.turn_id else None
         if turn is not None:
             again = turn_document(turn, rows_of_turn(connection, turn), stream_for(connection, turn.stream_id))
             return put(connection, [again]) if again else []
-    connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left)))
-    return []
+    past = select(FACT.c.id).where(
+        FACT.c.id == document.id, or_(FACT.c.expired_at.is_not(None), FACT.c.superseded_by.is_not(None))
+    )
+    shown = {"superseded": connection.scalar(past) is not None, "indexed_model": None}
+    connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left), **shown))
+    return [document.id] if not shown["superseded"] else []
 
 
 def _restore_superseded(connection: Connection, gone: Sequence[str]) -> list[str]:

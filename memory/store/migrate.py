@@ -74,10 +74,7 @@ def migrate(path: Path) -> bool:
             current = MigrationContext.configure(connection).get_current_revision()
         known = {script.revision for script in scripts.walk_revisions()}
         if current is not None and current not in known:
-            raise SchemaTooNew(
-                f"{path} has schema {current}, which this version does not know: a newer version wrote it. Install that "
-                "version again, or choose another data directory"
-            )
+            raise _too_new(path, current)
         head = scripts.get_current_head()
         if current == head:
             return False
@@ -88,6 +85,37 @@ def migrate(path: Path) -> bool:
         return True
     finally:
         engine.dispose()
+
+
+def check_schema(path: Path) -> None:
+    """See that the file can be read as it is, without changing it.
+
+    Raises:
+        SchemaTooNew: a newer program wrote it.
+        StoreUnavailable: there is none, or an older program wrote it.
+    """
+    if not path.is_file():
+        raise StoreUnavailable(f"{path}: there is no memory here yet; name another folder, or run the bot once")
+    scripts = ScriptDirectory(str(_SCRIPTS))
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": 5})
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA query_only=ON")
+            current = MigrationContext.configure(connection).get_current_revision()
+    finally:
+        engine.dispose()
+    if current == scripts.get_current_head():
+        return
+    if current in {script.revision for script in scripts.walk_revisions()} | {None}:
+        raise StoreUnavailable(f"{path} was written by an older version: start the bot once, which brings it up to date")
+    raise _too_new(path, current)
+
+
+def _too_new(path: Path, revision: str | None) -> SchemaTooNew:
+    return SchemaTooNew(
+        f"{path} has schema {revision}, which this version does not know: a newer version wrote it. Install that "
+        "version again, or choose another data directory"
+    )
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:

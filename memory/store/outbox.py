@@ -196,6 +196,12 @@ def oldest_ready(connection: Connection, *, now: datetime) -> float:
     return 0.0 if oldest is None else max(0.0, (milliseconds(now) - oldest) / 1000)
 
 
+def newest_done(connection: Connection, kind: str) -> int | None:
+    """Return when a job of this kind was last done, in milliseconds; None where none was."""
+    newest: int | None = connection.scalar(select(func.max(_C.updated_at)).where(_C.kind == kind, _C.state == "done"))
+    return newest
+
+
 def next_due(connection: Connection, kinds: Sequence[str]) -> datetime | None:
     """Return when the next waiting job of these kinds falls due, None where there is none."""
     first = connection.scalar(select(func.min(_C.run_after)).where(_C.state == "ready", _C.kind.in_(kinds)))

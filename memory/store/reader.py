@@ -13,6 +13,7 @@ from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import DOCUMENT, LINE, chunks
 from memory.store.erase import FACT
+from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.lore import ENTRY, entry_of
 from memory.store.rows import document_of, history_of, state_of, stream_of
 from memory.store.scrub import clean
@@ -70,6 +71,10 @@ class Reader:
         living = [select(DOCUMENT).where(DOCUMENT.c.id.in_(piece), DOCUMENT.c.superseded.is_(False)) for piece in chunks(ids)]
         return {row.id: document_of(row) for row in await self._rows(*living)}
 
+    def forget_viewers(self) -> None:
+        """Read anew who is known at the next question: somebody was taken out."""
+        self._book.forget()
+
     async def full_text(self, collection: str, query: str, limit: int) -> list[tuple[str, float]]:
         """Return up to `limit` (document id, BM25 score, higher is better) within one collection."""
         async with self._database.reading() as session:
@@ -113,7 +118,7 @@ class Reader:
             true = and_(
                 func.coalesce(FACT.c.valid_at, DOCUMENT.c.at) <= at, or_(FACT.c.invalid_at.is_(None), FACT.c.invalid_at > at)
             )
-        found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true)
+        found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true, RESTS_ON_LIVING_LINES)
         newest = (func.coalesce(FACT.c.valid_at, DOCUMENT.c.at).desc(), DOCUMENT.c.seq.desc())
         return [document_of(row) for row in await self._rows(found.order_by(*newest))]
 

@@ -1,6 +1,6 @@
 """Rows to values and back, at the store's edge."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 from sqlalchemy import Row
@@ -46,8 +46,12 @@ def line_values(line: Line, stream_id: str, turn_id: str) -> Values:
     }
 
 
-def reply_values(reply: BotReply, reply_id: str, stream: Stream, turn_id: str | None) -> Values:
-    """Return the row of something the bot said."""
+def reply_values(
+    reply: BotReply, reply_id: str, stream: Stream, turn_id: str | None, *, rests_on: Sequence[str] = ()
+) -> Values:
+    """Return the row of something the bot said; `rests_on` are the messages behind the memories that it was made from."""
+    answered = [clean(one) for one in reply.in_reply_to]
+    detail = {"in_reply_to": answered, "rests_on": [clean(one) for one in rests_on], "extra": dict(reply.extra)}
     return {
         "id": reply_id,
         "stream_id": stream.id,
@@ -57,8 +61,8 @@ def reply_values(reply: BotReply, reply_id: str, stream: Stream, turn_id: str | 
         "name": stream.bot.name,
         "at": milliseconds(reply.at),
         "text": clean(reply.text),
-        "reply_to": clean(reply.in_reply_to[0]) if reply.in_reply_to else None,
-        "detail": _given({"in_reply_to": [clean(one) for one in reply.in_reply_to], "extra": dict(reply.extra)}) or None,
+        "reply_to": answered[0] if answered else None,
+        "detail": _given(detail) or None,
         "turn_id": turn_id,
         "hidden": False,
         "deleted_at": None,

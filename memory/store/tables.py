@@ -210,9 +210,35 @@ class TombstoneRow(Row, table=True):
 
     __tablename__ = "tombstone"
     __table_args__ = ({"sqlite_with_rowid": False},)
-    scope: str = Field(primary_key=True)  # line | viewer | stream_user | stream_chat
+    scope: str = Field(primary_key=True)  # line | viewer | stream_user | stream_chat | opt_out
     key: str = Field(primary_key=True)
     at: int = Field(sa_type=BigInteger)
+
+
+class AuditRow(Row, table=True):
+    """Who erased or corrected how much of whom, and when: no content."""
+
+    __tablename__ = "audit"
+    seq: int | None = _key()
+    at: int = Field(sa_type=BigInteger)
+    verb: str = Field(sa_type=String(12))  # forget | correct | opt_out | opt_in
+    by: str | None = None
+    viewer_id: str | None = None
+    lines: int = 0
+    replies: int = 0
+    documents: int = 0
+    records: int = 0
+
+
+class CorrectionRow(Row, table=True):
+    """A correction that was made, so that the same order is not carried out twice."""
+
+    __tablename__ = "correction"
+    key: str = Field(primary_key=True)
+    at: int = Field(sa_type=BigInteger)
+    by: str | None = None
+    command_id: str | None = None
+    line_ids: list[str] = Field(sa_type=JSON)
 
 
 class MemoryJob(Row, table=True):

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.store.rows import Values
 from memory.store.tables import TombstoneRow, table_of
 
 TOMBSTONE = table_of(TombstoneRow)
+EVERYBODY = "*"  # the key of the viewers' tombstone that covers all of them: no id of a viewer looks like this
 _SET_FOR = text(
     "SELECT scope, tombstone.key, at FROM json_each(:wanted) AS wanted CROSS JOIN tombstone "
     "ON scope = json_extract(wanted.value, '$[0]') AND tombstone.key = json_extract(wanted.value, '$[1]')"
@@ -32,6 +33,20 @@ def bury(connection: Connection, scope: str, keys: Iterable[str], at: int) -> No
         connection.execute(later, rows)
 
 
+def lift(connection: Connection, scope: str, key: str) -> bool:
+    """Take a tombstone away; return whether there was one."""
+    return connection.execute(delete(TOMBSTONE).where(TOMBSTONE.c.scope == scope, TOMBSTONE.c.key == key)).rowcount > 0
+
+
+def of_scope(connection: Connection, scope: str, keys: Iterable[str] | None = None) -> dict[str, int]:
+    """Return the tombstones of a scope with their times: all, or those of `keys`."""
+    if keys is None:
+        found = connection.execute(select(TOMBSTONE.c.key, TOMBSTONE.c.at).where(TOMBSTONE.c.scope == scope))
+    else:
+        found = connection.execute(_SET_FOR, {"wanted": json.dumps([[scope, key] for key in keys])})
+    return {row.key: row.at for row in found}
+
+
 def apply(connection: Connection, stream_id: str, rows: Sequence[Values]) -> None:
     """Blank those of the lines to be stored that were deleted already, and hide those that a clearing of the chat covers.
 
@@ -40,7 +55,7 @@ def apply(connection: Connection, stream_id: str, rows: Sequence[Values]) -> Non
     viewers = {row["viewer_id"] for row in rows if row["viewer_id"] is not None}
     wanted = [
         *(["line", row["id"]] for row in rows),
-        *(["viewer", viewer] for viewer in viewers),
+        *(["viewer", viewer] for viewer in (*viewers, EVERYBODY)),
         *(["stream_user", stream_user(stream_id, viewer)] for viewer in viewers),
         ["stream_chat", stream_id],
     ]
@@ -53,7 +68,8 @@ def apply(connection: Connection, stream_id: str, rows: Sequence[Values]) -> Non
 
 def _apply_to(row: Values, found: dict[tuple[str, str], int], stream_id: str) -> None:
     viewer = row["viewer_id"] or ""
-    dated = [found.get(("viewer", viewer), -1), found.get(("stream_user", stream_user(stream_id, viewer)), -1)]
+    covering = (("viewer", viewer), ("viewer", EVERYBODY), ("stream_user", stream_user(stream_id, viewer)))
+    dated = [found.get(tombstone, -1) for tombstone in covering]
     named = found.get(("line", row["id"]))
     if named is not None or row["at"] <= max(dated):
         row.update(text="", detail=_kind_alone(row), deleted_at=max(named or -1, *dated))

@@ -8,6 +8,7 @@ from memory import (
     Block,
     BotReply,
     Deletion,
+    KnownViewer,
     Line,
     Memory,
     Plan,
@@ -35,6 +36,7 @@ class FakeMemory(Memory):
         self.log: list[str] = []
         self.cut_off: list[Batch] = []
         self.away: set[str] = set()
+        self.out: set[str] = set()
         self.block = Block()
         self.on_recall: Callable[[Batch], None] | None = None
 
@@ -81,6 +83,12 @@ class FakeMemory(Memory):
         self._call("delete")
         self.deletions.append((stream_id, deletion))
         return 1
+
+    def opted_out(self, viewer_id: str, at: datetime) -> bool:
+        return viewer_id in self.out
+
+    def named(self, name: str) -> tuple[KnownViewer, ...]:
+        return ()
 
     async def apply_state(self, call: StateCall) -> None:
         self._call("apply_state")

@@ -186,3 +186,35 @@ async def test_erased_words_leave_the_file_after_optimising_and_a_checkpoint(tmp
         await store.database.write(fulltext.optimise)
         await store.database.write(fulltext.check)
     assert b"zzsegretozz" not in (tmp_path / "memory.db").read_bytes()
+
+
+async def test_what_was_said_after_a_time_out_or_a_clearing_stays_where_a_log_is_played_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.observe_and_record(message("m1", "prima", second=5))
+        await store.observe_and_record(message("m2", "dopo", second=20))
+        for deletion in (of_user("1001"), Deletion(at=at(10), scope="chat")):
+            await store.recorder.delete("s1", deletion)
+        assert [line.text for line in await store.reader.history("s1", 10)] == ["dopo"]
+
+
+async def test_a_ban_reaches_this_stream_alone_and_a_clearing_no_memory(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.observe_and_record(message("m1", "ieri"))
+        await store.recorder.begin_stream(stream("s2"))
+        await store.observe_and_record(message("m2", "oggi", second=2), stream_id="s2")
+        await store.observe_and_record(message("m3", "io", BOB, second=2), stream_id="s2")
+        await store.recorder.delete("s2", of_user("1001"))
+        await store.recorder.delete("s2", Deletion(at=at(10), scope="chat"))
+        assert [document.text for document in await store.personal()] == ["ieri"]
+        assert [document.text for document in await store.personal(BOB)] == ["io"]
+        assert await store.reader.history("s2", 10) == []
+
+
+async def test_a_recorded_answer_to_a_message_deleted_before_it_keeps_no_words(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.recorder.delete("s1", of_message("m1"))
+        await store.observe_and_record(message("m1", "segretissimo"), message("m2", "ciao", BOB))
+        await store.recorder.record_reply("s1", BotReply(at=at(7), text="segretissimo?", in_reply_to=("m1",), id="r1"))
+        await store.recorder.record_reply("s1", BotReply(at=at(7), text="a tutti", in_reply_to=("m1", "m2"), id="r2"))
+        assert "segretissimo" not in await everything(store)
+        assert [line.id for line in await store.reader.history("s1", 10)] == ["m2", "r2"]

@@ -13,6 +13,9 @@ from memory.store.database import Database
 from memory.store.migrate import is_ours, migrate
 from memory.store.tables import METADATA
 
+VERSIONS = Path(__file__).parents[2] / "memory/store/migrations/versions"
+NEWEST = max(file.name for file in VERSIONS.glob("[0-9]*.py"))[:4]
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -45,7 +48,7 @@ def test_migrating_twice_changes_nothing_the_second_time(path: Path) -> None:
 def test_an_empty_file_becomes_a_memory(path: Path) -> None:
     path.touch()
     assert migrate(path)
-    assert run(path, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert run(path, "SELECT version_num FROM alembic_version") == [(NEWEST,)]
 
 
 def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
@@ -82,10 +85,10 @@ def upgrade_folder(path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> No
     """Pretend a release with one more migration, that rebuilds `document` as SQLite must."""
     versions = path.parent / "scripts" / "versions"
     versions.mkdir(parents=True)
-    source = Path(__file__).parents[2] / "memory/store/migrations/versions/0001_first.py"
-    (versions / "0001_first.py").write_text(source.read_text())
-    head = "import sqlalchemy as sa\nfrom alembic import op\nrevision = '0002'\ndown_revision = '0001'\n"
-    (versions / "0002_next.py").write_text(f"{head}def upgrade():\n{body}\n")
+    for source in VERSIONS.glob("[0-9]*.py"):
+        (versions / source.name).write_text(source.read_text())
+    head = f"import sqlalchemy as sa\nfrom alembic import op\nrevision = '9000'\ndown_revision = '{NEWEST}'\n"
+    (versions / "9000_next.py").write_text(f"{head}def upgrade():\n{body}\n")
     monkeypatch.setattr("memory.store.migrate._SCRIPTS", versions.parent)
 
 
@@ -115,7 +118,7 @@ def test_an_existing_file_is_copied_before_it_is_upgraded(path: Path, monkeypatc
     run(path, *FILL)
     upgrade_folder(path, monkeypatch, REBUILD)
     migrate(path)
-    assert run(path.with_name("memory-before-0001.db"), "SELECT id FROM document") == [("d1",)]
+    assert run(path.with_name(f"memory-before-{NEWEST}.db"), "SELECT id FROM document") == [("d1",)]
 
 
 def test_an_upgrade_that_orphans_rows_is_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,4 +127,4 @@ def test_an_upgrade_that_orphans_rows_is_undone(path: Path, monkeypatch: pytest.
     upgrade_folder(path, monkeypatch, "    op.execute('DELETE FROM document')")
     with pytest.raises(StoreUnavailable, match="document_source without its document"):
         migrate(path)
-    assert run(path, "SELECT count(*) FROM document", "SELECT version_num FROM alembic_version") == [(1,), ("0001",)]
+    assert run(path, "SELECT count(*) FROM document", "SELECT version_num FROM alembic_version") == [(1,), (NEWEST,)]

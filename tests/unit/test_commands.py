@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands import Commands, CommandSettings, ParsedCommand, parse_command
+from bot.commands import DEFAULT_WORDS, Commands, CommandSettings, Order, ParsedCommand, meanings, order_of, parse_command
 
 
 @pytest.mark.parametrize(
@@ -43,20 +43,69 @@ def test_no_text_breaks_the_parser(text: str) -> None:
     assert parsed is None or parsed.name == parsed.name.casefold()
 
 
-@pytest.mark.parametrize(("language", "words"), [("it", "un bot con memoria"), ("en", "a bot with a memory")])
-def test_memory_says_what_the_bot_is_in_the_channels_language(language: str, words: str) -> None:
-    commands = Commands(CommandSettings(language=language))
-    parsed = commands.parse("!memoria")
-    assert parsed is not None
-    answer = commands.answer(parsed, bot_name="Ricordo")
-    assert answer is not None
-    assert words in answer
-    assert len(answer) <= 450
-
-
-def test_a_command_of_others_has_no_answer() -> None:
+def test_a_command_of_others_has_no_meaning() -> None:
     commands = Commands(CommandSettings())
     parsed = commands.parse("!discord")
     assert parsed is not None
     assert commands.meaning(parsed) is None
-    assert commands.answer(parsed, bot_name="Ricordo") is None
+
+
+def ordered(text: str) -> Order | None:
+    commands = Commands(CommandSettings())
+    parsed = commands.parse(text)
+    assert parsed is not None
+    return order_of(commands.meaning(parsed) or "", parsed)
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("!forget @alice", Order(verb="forget", name="alice")),
+        ("!dimentica Alice, via dei Tigli", Order(verb="forget", name="Alice", words="via dei Tigli")),
+        ('!forget @alice "via dei Tigli"', Order(verb="forget", name="alice", words="via dei Tigli")),
+        ('!forget "nome con spazi" x', Order(verb="forget", name="nome con spazi", words="x")),
+        ("!forget #abc-1", Order(verb="forget", id="abc-1")),
+        ("!forget last", Order(verb="forget", last=True)),
+        ("!forget ULTIMO", Order(verb="forget", last=True)),
+        ("!forget last words", Order(verb="forget", name="last", words="words")),
+        ("!forgetme", Order(verb="forgetme")),
+        ("!forgetme YES", Order(verb="forgetme", yes=True)),
+        ("!dimenticami sì", Order(verb="forgetme", yes=True)),
+        ("!correct @a old words -> new words", Order(verb="correct", name="a", words="old words", new="new words")),
+        ("!correggi @a x→y -> z", Order(verb="correct", name="a", words="x", new="y -> z")),
+        ("!correct #12 vivo a Torino", Order(verb="correct", id="12", new="vivo a Torino")),
+        ("!memories @bob", Order(verb="memories", name="bob")),
+        ("!memories", Order(verb="memories")),
+        ("!bot off", Order(verb="bot")),
+        ("!bot ON", Order(verb="bot", on=True)),
+        ("!whatdoyouknow", Order(verb="whatdoyouknow")),
+        ("!optout please", Order(verb="optout")),
+    ],
+)
+def test_an_order_is_read_as_it_was_meant(text: str, order: Order) -> None:
+    assert ordered(text) == order
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["!forget", "!forget #", "!forget #1 2", "!forget @", "!correct", "!correct @a b", "!correct @a -> b", "!correct @a b ->",
+     "!correct #1", "!correct # x", "!bot", "!bot maybe", '!forget ""'],
+)  # fmt: skip
+def test_an_order_that_cannot_be_told_is_none(text: str) -> None:
+    assert ordered(text) is None
+
+
+@given(st.sampled_from(list(DEFAULT_WORDS)), st.text(max_size=80))
+def test_no_text_breaks_an_order(verb: str, text: str) -> None:
+    parsed = parse_command(f"!{verb} {text}")
+    if parsed is not None:
+        order_of(verb, parsed)
+
+
+def test_a_word_that_two_commands_claim_means_the_first() -> None:
+    assert meanings({"forget": ("Via",), "optout": ("via", "fuori")}) == {"via": "forget", "fuori": "optout"}
+
+
+def test_a_command_is_shown_as_it_is_typed() -> None:
+    commands = Commands(CommandSettings(prefix="?", names={"scorda": "forget"}))
+    assert (commands.shown("forget"), commands.shown("bot")) == ("?scorda", "?bot")

@@ -110,10 +110,30 @@ def test_abstention_precision_and_recall_look_at_opposite_sides() -> None:
 
 @pytest.mark.parametrize(
     ("plan", "queried"),
-    [(("history",), 0.0), (("state",), 0.0), (("lore",), 1.0), (("viewer:1:recall",), 1.0), (("stream:s:episode",), 1.0)],
+    [
+        (("history",), 0.0),
+        (("state",), 0.0),
+        (("lore",), 1.0),
+        (("archive",), 1.0),
+        (("viewer:1:recall",), 1.0),
+        (("stream:s:episode",), 1.0),
+    ],
 )
 def test_retrieval_rate_counts_semantic_sources_alone(plan: tuple[str, ...], queried: float) -> None:
     assert metrics.retrieval_rate(scored({}, plan=plan)) == (queried, 1)
+
+
+def test_a_baselines_archive_counts_as_retrieval() -> None:
+    assert metrics.retrieval_rate(scored({}, plan=("history", "archive"))) == (1.0, 1)
+
+
+def test_reply_coverage_looks_at_the_reply_alone() -> None:
+    case = {"answers": ("vicenza",), "answers_all": ("tre",)}
+    assert metrics.reply_coverage(scored(case, an_item())) is None
+    assert metrics.reply_coverage(scored(case, reply="A VICENZA, da tre anni")) == (1.0, 1)
+    assert metrics.reply_coverage(scored(case, an_item(), reply="boh, tre")) == (0.0, 1)
+    assert metrics.reply_coverage(scored({}, reply="Vicenza")) is None
+    assert metrics.reply_coverage(scored({**case, "answer_inferred": True}, reply="Vicenza, tre")) is None
 
 
 def test_sizes_and_degradation_are_means_over_every_probe() -> None:

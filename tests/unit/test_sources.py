@@ -49,7 +49,7 @@ class Bench:
         ]
         self.search = ScopedSearch(channels, self.reader, self.caches.hits)
         self.viewer = ViewerSource(self.reader, self.search, self.caches.profiles)
-        self.stream = StreamSource(self.search)
+        self.stream = StreamSource(self.reader, self.search)
         self.lore = LoreSource(self.reader, self.search, self.caches.lore)
         self.state = StateSource(self.reader)
 

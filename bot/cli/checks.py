@@ -1,0 +1,155 @@
+"""What `ricordo doctor` looks at, a function a thing: each says how it is, and what to do where it is not well."""
+
+import os
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import aiohttp
+
+from bot.app import embedder_of
+from bot.cli.memory import size
+from bot.cli.place import Place
+from config.settings import Settings
+from memory import BotMemoryError, Figures, WallClock, inspect_memory
+
+State = Literal["ok", "note", "wrong"]
+LITTLE_ROOM = 500 << 20  # bytes: a night of a busy chat takes a tenth of it
+LONG_LAG_SECONDS = 600.0
+ANSWER_SECONDS = 5.0
+_REFUSED = (401, 403)
+_SERVER_FAULT = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of the doctor. `note`: fine, but worth knowing; `wrong`: something must be done."""
+
+    what: str
+    state: State
+    text: str
+    advice: str = ""
+
+
+def check_folder(folder: Path) -> list[Finding]:
+    """Look whether the data directory can be written, and has room."""
+    existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+    free = shutil.disk_usage(existing).free
+    room = Finding(what="disk space", state="ok", text=f"{size(free)} free")
+    if free < LITTLE_ROOM:
+        room = Finding(what="disk space", state="wrong", text=f"only {size(free)} free", advice="free some space")
+    if not existing.is_dir() or not _writable(existing):
+        advice = "mend its owner and mode, or set storage.data_dir to another folder"
+        return [Finding(what="data directory", state="wrong", text=f"{existing} cannot be written", advice=advice), room]
+    made = "can be written" if existing == folder.absolute() else "will be made at the first start"
+    return [Finding(what="data directory", state="ok", text=f"{folder} {made}"), room]
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+async def check_memory(place: Place, model: str | None) -> list[Finding]:
+    """Look at the database, the index and the jobs of one channel's memory; `model` is the embedder's, None: unknown."""
+    name = f"memory of {place.title}"
+    try:
+        async with inspect_memory(place.folder, WallClock()) as memory:
+            faults = await memory.faults()
+            figures = await memory.figures()
+    except BotMemoryError as error:
+        return [Finding(what=name, state="wrong", text=str(error))]
+    if faults:
+        advice = "restore the newest backup, or move the file away to begin anew"
+        return [Finding(what=name, state="wrong", text=f"the database is damaged: {faults[0]}", advice=advice)]
+    sound = f"sound; {figures.messages:,} messages, {figures.viewers:,} viewers, {size(figures.file_bytes)}"
+    return [Finding(what=name, state="ok", text=sound), _index(figures, model), _jobs(figures)]
+
+
+def _index(figures: Figures, model: str | None) -> Finding:
+    if figures.embedder and model and figures.embedder != model:
+        text = f"built by {figures.embedder}, the configuration names {model}"
+        return Finding(what="index", state="wrong", text=text, advice="stop the bot and run `ricordo reindex`")
+    if figures.unindexed:
+        text = f"{figures.unindexed:,} of {figures.documents:,} documents have no vector yet: found by words alone"
+        advice = "the running bot catches up by itself; where it does not run: `ricordo reindex`"
+        return Finding(what="index", state="note", text=text, advice=advice)
+    return Finding(what="index", state="ok", text=f"all {figures.documents:,} documents have their vector")
+
+
+def _jobs(figures: Figures) -> Finding:
+    counted = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
+    if figures.jobs.get("dead"):
+        advice = "`ricordo jobs --state dead` shows why; then `ricordo jobs retry ID` or `ricordo jobs bury ID`"
+        return Finding(what="jobs", state="wrong", text=f"some gave up: {counted}", advice=advice)
+    if figures.lag_seconds > LONG_LAG_SECONDS:
+        text = f"the oldest waits since {figures.lag_seconds / 60:,.0f} minutes: {counted}"
+        advice = "start the bot; where it runs, look into its log for job_failed"
+        return Finding(what="jobs", state="note", text=text, advice=advice)
+    return Finding(what="jobs", state="ok", text=counted)
+
+
+async def check_embedder(settings: Settings) -> tuple[Finding, str | None]:
+    """Load the embedding model and embed one text; return its name too, as the index notes it, None where it fails."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            embedder = embedder_of(settings, Path(folder))
+            try:
+                await embedder.embed(["ciao"])
+                model = f"{embedder.name} ({embedder.dimension})"
+            finally:
+                await embedder.close()
+    except (BotMemoryError, OSError) as error:
+        return Finding(what="embedder", state="wrong", text=str(error), advice="see [embedding] in the configuration"), None
+    return Finding(what="embedder", state="ok", text=f"{model} works"), model
+
+
+async def check_llm(settings: Settings) -> Finding:
+    """Ask the language model's endpoint whether it is there; no text is sent to it."""
+    chosen = settings.llm
+    if not (chosen.base_url and chosen.model):
+        text = "none configured: replies are made from the memory alone"
+        advice = "set llm.base_url and llm.model for a better voice"
+        return Finding(what="language model", state="note", text=text, advice=advice)
+    key = chosen.api_key.get_secret_value()
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS), headers=headers) as session,
+            session.get(f"{chosen.base_url.rstrip('/')}/models", allow_redirects=False) as answer,
+        ):
+            status = answer.status
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        text = f"{chosen.base_url} does not answer ({type(error).__name__})"
+        return Finding(what="language model", state="wrong", text=text, advice="start the server, or mend llm.base_url")
+    if status in _REFUSED:
+        text = f"{chosen.base_url} refuses the key (HTTP {status})"
+        return Finding(what="language model", state="wrong", text=text, advice="set RICORDO_LLM__API_KEY")
+    if status >= _SERVER_FAULT:
+        text = f"{chosen.base_url} answers with a fault of its own (HTTP {status})"
+        return Finding(what="language model", state="wrong", text=text, advice="look into the server's log")
+    return Finding(what="language model", state="ok", text=f"{chosen.base_url} answers")
+
+
+def check_twitch(settings: Settings) -> Finding:
+    """Look whether an account is configured, and whether others can read its tokens."""
+    chosen = settings.twitch
+    tokens = settings.storage.data_dir / chosen.token_file
+    if tokens.exists() and os.name == "posix" and stat.S_IMODE(tokens.stat().st_mode) & 0o077:
+        text = f"others on this machine can read {tokens}"
+        return Finding(what="Twitch", state="wrong", text=text, advice=f"chmod 600 {tokens}")
+    present = {
+        "twitch.client_id": bool(chosen.client_id),
+        "twitch.channel": bool(chosen.channel),
+        "a token": tokens.exists() or bool(chosen.access_token.get_secret_value()),
+    }
+    if missing := [name for name, there in present.items() if not there]:
+        text = f"no account: {', '.join(missing)} missing; `ricordo run` plays the bundled chat"
+        return Finding(what="Twitch", state="note", text=text, advice="see Connecting to Twitch in the README")
+    return Finding(what="Twitch", state="ok", text=f"an account for #{chosen.channel} is configured")

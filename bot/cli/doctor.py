@@ -1,0 +1,57 @@
+"""`ricordo doctor`: is everything there that the bot needs, and is the memory sound?"""
+
+import asyncio
+from pathlib import Path
+
+import typer
+from rich.text import Text
+
+from bot.cli.checks import Finding, check_embedder, check_folder, check_llm, check_memory, check_twitch
+from bot.cli.logs import set_up_logs
+from bot.cli.place import DataOption, places
+from bot.cli.shell import ConfigOption, Exit, JsonOption, out, print_json
+from bot.cli.terminal import styled
+from config.errors import ConfigError
+from config.settings import Settings, load_settings
+
+MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "wrong": ("WRONG", "bold red")}
+
+
+def doctor_command(*, data: DataOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Look at the configuration, the disk, the memory, the jobs, the models and Twitch; exit code 1 where something is wrong.
+
+    Example: ricordo doctor
+    """
+    findings = _findings(config, data)
+    if as_json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            _show(finding)
+    if any(finding.state == "wrong" for finding in findings):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _findings(config: Path | None, data: Path | None) -> list[Finding]:
+    try:
+        settings = load_settings(config)
+    except ConfigError as error:
+        return [Finding(what="configuration", state="wrong", text=str(error), advice="then run `ricordo doctor` again")]
+    set_up_logs(settings.log, default="error")
+    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_examined(settings, data))]
+
+
+async def _examined(settings: Settings, data: Path | None) -> list[Finding]:
+    folder = data or settings.storage.data_dir
+    embedder, model = await check_embedder(settings)
+    findings = check_folder(folder)
+    for place in places(folder):
+        findings += await check_memory(place, model)
+    return [*findings, embedder, await check_llm(settings), check_twitch(settings)]
+
+
+def _show(finding: Finding) -> None:
+    mark, style = MARKS[finding.state]
+    out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
+    if finding.advice:
+        out.print(Text("      → "), styled(finding.advice), sep="", style="dim")

@@ -1,0 +1,85 @@
+"""What the bot answers to commands, by language: never a word of what was erased or is held."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandWords:
+    """One sentence each; braces are filled in by name."""
+
+    about: str
+    known: str  # what is held of the asker
+    nothing_known: str
+    memories: str  # what is held of somebody, for moderators
+    newest: str
+    confirm: str
+    forgotten: str
+    forgotten_of: str
+    nothing: str
+    corrected: str
+    not_corrected: str
+    opted_out: str
+    opted_in: str
+    unknown_name: str
+    usage_forget: str
+    usage_correct: str
+    quiet: str
+    back: str
+
+
+WORDS: Final = {
+    "it": CommandWords(
+        about=(
+            "Sono {name}, un bot con memoria: ricordo quello che scrivete in questa chat per rispondere meglio, solo per "
+            "questo canale. Un messaggio cancellato lo dimentico anch'io. {known}: quanto so di te. {forgetme}: dimentico "
+            "tutto di te. {optout}: non ricordo più nulla di tuo."
+        ),
+        known="Di te conservo {messages} messaggi, {facts} fatti e {records} annotazioni. {forgetme} per farmi dimenticare.",
+        nothing_known="Di te non conservo nulla.",
+        memories="Di {viewer}: {messages} messaggi, {facts} fatti, {claims} cose dette su altri, {records} annotazioni.",
+        newest=" Le ultime: {ids}",
+        confirm="Dimentico per sempre tutto quello che hai scritto? Se sì, scrivi {forgetme} sì entro {seconds} secondi.",
+        forgotten="Fatto: {count} cose dimenticate.",
+        forgotten_of="Fatto: {count} cose di {viewer} dimenticate.",
+        nothing="Non c'è nulla da dimenticare.",
+        corrected="Corretto: {count} messaggi.",
+        not_corrected="Non trovo nulla da correggere.",
+        opted_out="Fatto: ho dimenticato tutto di te e non ricorderò più nulla, finché non scrivi {optin}.",
+        opted_in="Bene: da ora ricordo di nuovo quello che scrivi.",
+        unknown_name="Non so chi sia, o ce n'è più d'uno con quel nome: non ho cambiato nulla.",
+        usage_forget="Si usa così: {forget} @nome [parole], {forget} #id, {forget} ultimo",
+        usage_correct="Si usa così: {correct} @nome vecchio -> nuovo, {correct} #id testo",
+        quiet="Va bene, taccio. {bot} on per farmi tornare.",
+        back="Eccomi di nuovo.",
+    ),
+    "en": CommandWords(
+        about=(
+            "I am {name}, a bot with a memory: I remember what you write in this chat to answer better, for this channel only. "
+            "A message that is deleted I forget as well. {known}: how much I know of you. {forgetme}: I forget all of you. "
+            "{optout}: I remember nothing of you any more."
+        ),
+        known="Of you I keep {messages} messages, {facts} facts and {records} records. {forgetme} makes me forget them.",
+        nothing_known="Of you I keep nothing.",
+        memories="Of {viewer}: {messages} messages, {facts} facts, {claims} things said about others, {records} records.",
+        newest=" The newest: {ids}",
+        confirm="Forget everything you ever wrote, for good? If so, write {forgetme} yes within {seconds} seconds.",
+        forgotten="Done: {count} things forgotten.",
+        forgotten_of="Done: {count} things of {viewer} forgotten.",
+        nothing="There is nothing to forget.",
+        corrected="Corrected: {count} messages.",
+        not_corrected="I find nothing to correct.",
+        opted_out="Done: I forgot all of you and will remember nothing more, until you write {optin}.",
+        opted_in="Fine: from now on I remember again what you write.",
+        unknown_name="I do not know who that is, or there is more than one of that name: nothing was changed.",
+        usage_forget="Use: {forget} @name [words], {forget} #id, {forget} last",
+        usage_correct="Use: {correct} @name old -> new, {correct} #id text",
+        quiet="All right, I am silent. {bot} on brings me back.",
+        back="Here I am again.",
+    ),
+}
+
+
+def command_words(language: str) -> CommandWords:
+    """Return the words for `language`, the English ones where there are none."""
+    return WORDS.get(language, WORDS["en"])

@@ -1,0 +1,119 @@
+"""The `purge` job: what was hidden goes for good, from SQL, the vector index and the cache of embeddings, down to the bytes."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+from uuid import NAMESPACE_OID, uuid5
+
+import structlog
+from sqlalchemy import Connection
+
+from memory.clock import Clock
+from memory.ports import Embedder, JobHandler
+from memory.store import fulltext, hiding, outbox
+from memory.store.database import Database
+from memory.store.erase import purge_lines
+from memory.store.meta import store_value, value_of
+from memory.store.stamps import milliseconds
+
+_CLEANED = "cleaned_at"
+_CHUNK = 100  # lines a transaction: chat is stored in between
+log = structlog.get_logger(__name__)
+
+
+@runtime_checkable
+class Forgetful(Protocol):
+    """An embedder that keeps vectors by their texts."""
+
+    async def forget(self, texts: Sequence[str]) -> None:
+        """Erase what is kept of these texts."""
+        ...
+
+
+class Purger:
+    """Handles `purge` jobs. Their payload: `lines` (keys of hidden lines), what `Indexer.purge` takes, and `clean`."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        embedder: Embedder,
+        clock: Clock,
+        unindex: JobHandler,
+        vacuum: Callable[[], Awaitable[object]],
+    ) -> None:
+        """`unindex` takes documents out of the index, `vacuum` the bytes of what was taken out."""
+        self._database = database
+        self._embedder = embedder
+        self._clock = clock
+        self._unindex = unindex
+        self._vacuum = vacuum
+
+    async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Do what these jobs say; doing it again changes nothing.
+
+        Raises:
+            StoreUnavailable, IndexUnavailable: repeat the call.
+        """
+        for payload in payloads:
+            await self._lines(payload.get("lines", ()), nameless=payload.get("nameless", False))
+        await self._unindex([payload for payload in payloads if "documents" in payload or "collections" in payload])
+        if any(payload.get("clean") and not payload.get("lines") for payload in payloads):
+            await self.clean()
+
+    async def clean(self) -> None:
+        """Take the bytes of what was deleted out of every file.
+
+        Raises:
+            StoreUnavailable, IndexUnavailable: bytes may be left; repeat the call.
+        """
+        now = milliseconds(self._clock.now())
+        await self._vacuum()
+        await self._database.write(fulltext.optimise)
+        await self._database.scrub()
+        await self._database.write(lambda connection: store_value(connection, _CLEANED, str(now)))
+        log.info("erased_bytes_removed")
+
+    async def clean_if_needed(self) -> None:
+        """Clean where something was purged since the last time, moderation's deletions among it: the nightly chore.
+
+        Raises:
+            StoreUnavailable, IndexUnavailable: as `clean`.
+        """
+        async with self._database.reading() as session:
+            cleaned = await session.run_sync(lambda reading: value_of(reading.connection(), _CLEANED))
+            purged = await session.run_sync(lambda reading: outbox.newest_done(reading.connection(), "purge"))
+        if purged is not None and purged >= int(cleaned or 0):
+            await self.clean()
+
+    async def _lines(self, seqs: Sequence[int], *, nameless: bool) -> None:
+        for start in range(0, len(seqs), _CHUNK):
+            piece = list(seqs[start : start + _CHUNK])
+            if isinstance(self._embedder, Forgetful):  # before the words are gone, so that a crash in between loses none
+                await self._embedder.forget(await self._words(piece))
+            await self._database.write(lambda connection: self._erase(connection, piece, nameless=nameless))  # noqa: B023 - run before the next turn of the loop
+        if seqs:
+            await self._database.write(lambda connection: self._follow(connection, seqs))
+            log.info("lines_purged", lines=len(seqs))
+
+    async def _words(self, seqs: Sequence[int]) -> list[str]:
+        async with self._database.reading() as session:
+            return await session.run_sync(lambda reading: hiding.words_of(reading.connection(), seqs))
+
+    def _erase(self, connection: Connection, seqs: Sequence[int], *, nameless: bool) -> None:
+        erasure = purge_lines(connection, seqs, nameless=nameless)
+        now, name = self._clock.now(), _name(seqs)
+        if erasure.removed:
+            payload: dict[str, Any] = {"documents": erasure.removed}
+            outbox.enqueue(connection, kind="purge", key=f"purge:lines:{name}", payload=payload, now=now, again=True)
+        if erasure.rewritten:
+            payload = {"documents": erasure.rewritten}
+            outbox.enqueue(connection, kind="index", key=f"index:purged:{name}", payload=payload, now=now, again=True)
+
+    def _follow(self, connection: Connection, seqs: Sequence[int]) -> None:
+        """Order the cleaning, which comes after everything that was ordered before it."""
+        key = f"purge:clean:{_name(seqs)}"
+        outbox.enqueue(connection, kind="purge", key=key, payload={"clean": True}, now=self._clock.now(), again=True)
+
+
+def _name(seqs: Sequence[int]) -> str:
+    return str(uuid5(NAMESPACE_OID, ",".join(map(str, seqs))))

@@ -1,0 +1,138 @@
+"""What is to be forgotten, chosen and hidden at once: nothing reads it from here on. `erase.purge_lines` takes the words out.
+
+A hidden document counts as superseded, which every reader passes over; purging decides what is left of it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select, update
+
+from memory.normalise import spaced
+from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
+from memory.store.episodes import TURN, lines_by_id
+from memory.store.scrub import clean
+from memory.store.streams import home
+
+_L = LINE.c
+_FOUND = (_L.seq, _L.id, _L.kind, _L.viewer_id, _L.at, _L.text)
+_SHORTEST_PREFIX = 8  # of an id that is given by its beginning
+_AFTER_ALL = "\U0010ffff"
+_ERASED_SOURCE = (
+    select(SOURCE.c.line_seq)
+    .join(LINE, LINE.c.seq == SOURCE.c.line_seq)
+    .where(SOURCE.c.document_seq == DOCUMENT.c.seq, LINE.c.deleted_at.is_not(None))
+)
+# What shows the past reads superseded documents too: these words tell them from hidden ones.
+RESTS_ON_LIVING_LINES = ~_ERASED_SOURCE.correlate(DOCUMENT).exists()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """What was hidden: keys of lines (replies among them), and how many of each kind."""
+
+    seqs: tuple[int, ...] = ()
+    lines: int = 0
+    replies: int = 0
+    documents: int = 0
+
+
+def lines_of(connection: Connection, viewer_id: str, until: int, words: str = "") -> list[Row[Any]]:
+    """Return what a viewer wrote up to a moment, what holds these words in a row alone where some are given."""
+    own: Select[Any] = select(*_FOUND).where(
+        _L.viewer_id == clean(viewer_id), _L.kind != "reply", _L.deleted_at.is_(None), _L.at <= until
+    )
+    rows = [*connection.execute(own.order_by(_L.seq)).all()]
+    return [row for row in rows if spaced(words) in spaced(row.text)] if words else rows
+
+
+def newest_line(connection: Connection, stream_id: str, until: int, viewer_id: str | None) -> list[Row[Any]]:
+    """Return the newest message of a stream, of one viewer where named; none where there is none."""
+    shown = (_L.stream_id == home(connection, stream_id), _L.kind == "message", _L.deleted_at.is_(None), _L.at <= until)
+    wanted: Select[Any] = select(*_FOUND).where(*shown, *([] if viewer_id is None else [_L.viewer_id == clean(viewer_id)]))
+    return [*connection.execute(wanted.order_by(_L.seq.desc()).limit(1)).all()]
+
+
+def lines_behind(connection: Connection, id_: str) -> list[Row[Any]]:
+    """Return the living lines that an id stands for: of a line itself, or those behind a memory; an ambiguous one gives none.
+
+    Canon has no lines and is not found.
+    """
+    identity = clean(id_)
+    line = _one(connection, LINE, identity)
+    if line is not None:
+        return [line] if line.deleted_at is None else []
+    document = _one(connection, DOCUMENT, identity)
+    if document is None:
+        return []
+    rows = lines_by_id(connection, document.provenance).values()
+    return sorted((row for row in rows if row.deleted_at is None), key=lambda row: row.seq)
+
+
+def _one(connection: Connection, table: Any, identity: str) -> Row[Any] | None:  # noqa: ANN401 - a Core table
+    exact = connection.execute(select(table).where(table.c.id == identity)).one_or_none()
+    if exact is not None or len(identity) < _SHORTEST_PREFIX:
+        return exact
+    begins = select(table).where(table.c.id >= identity, table.c.id < identity + _AFTER_ALL).limit(2)
+    found = connection.execute(begins).all()
+    return found[0] if len(found) == 1 else None
+
+
+def replies_made_of(connection: Connection, lines: Iterable[Any], until: int | None = None) -> list[Row[Any]]:
+    """Return the bot's living replies that answer any of these lines, or were made from memories of them."""
+    ids = {row.id for row in lines}
+    living = select(LINE).where(_L.kind == "reply", _L.deleted_at.is_(None))
+    replies = connection.execute(living if until is None else living.where(_L.at <= until)).all() if ids else []
+    turns = _lines_of_turns(connection, {row.turn_id for row in replies if row.turn_id and not _named(row)})
+    return [
+        row
+        for row in replies
+        if not ids.isdisjoint(_named(row) or turns.get(row.turn_id, ())) or not ids.isdisjoint(_used(row))
+    ]
+
+
+def _named(reply: Row[Any]) -> Sequence[str]:
+    return tuple((reply.detail or {}).get("in_reply_to", ()))
+
+
+def _used(reply: Row[Any]) -> Sequence[str]:
+    return tuple((reply.detail or {}).get("rests_on", ()))
+
+
+def _lines_of_turns(connection: Connection, ids: set[str]) -> dict[str, Sequence[str]]:
+    found: dict[str, Sequence[str]] = {}
+    for piece in chunks(sorted(ids)):
+        found |= {
+            row.id: row.line_ids for row in connection.execute(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in_(piece)))
+        }
+    return found
+
+
+def hide(connection: Connection, lines: Sequence[Any], replies: Sequence[Any], at: int) -> Hidden:
+    """Mark lines and replies as deleted, and everything that rests on them as out of sight."""
+    seqs = sorted({row.seq for row in (*lines, *replies)})
+    documents = 0
+    for piece in chunks(seqs):
+        connection.execute(update(LINE).where(_L.seq.in_(piece)).values(deleted_at=at))
+        resting = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(piece))
+        shown = update(DOCUMENT).where(DOCUMENT.c.seq.in_(resting), DOCUMENT.c.superseded.is_(False))
+        documents += connection.execute(shown.values(superseded=True)).rowcount
+    return Hidden(seqs=tuple(seqs), lines=len(lines), replies=len(replies), documents=documents)
+
+
+def unfounded(connection: Connection, collection: str, until: int) -> list[str]:
+    """Return the ids of a collection's documents that no line stands behind."""
+    founded = select(SOURCE.c.document_seq).where(SOURCE.c.document_seq == DOCUMENT.c.seq).exists()
+    wanted = select(DOCUMENT.c.id).where(DOCUMENT.c.collection == collection, DOCUMENT.c.at <= until, ~founded)
+    return list(connection.scalars(wanted.order_by(DOCUMENT.c.seq)))
+
+
+def words_of(connection: Connection, seqs: Sequence[int]) -> list[str]:
+    """Return the words of these lines and of the documents that rest on them: what other stores may have kept."""
+    found: dict[str, None] = {}
+    for piece in chunks(seqs):
+        found |= dict.fromkeys(connection.scalars(select(_L.text).where(_L.seq.in_(piece))))
+        resting = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(piece))
+        found |= dict.fromkeys(connection.scalars(select(DOCUMENT.c.text).where(DOCUMENT.c.seq.in_(resting))))
+    return [text for text in found if text]

@@ -1,0 +1,5 @@
+"""`python -m replays` is `ricordo`."""
+
+from replays.cli import main
+
+main()

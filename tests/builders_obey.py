@@ -1,0 +1,86 @@
+"""A chat loop over a real memory: what commands change, seen from outside."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from builders_live import BOT, EAGER, HOME, QUICK, at, at_once, message, online, viewer
+from fakes.hash_embedder import HashEmbedder
+from fakes.responder import FakeResponder
+
+from bot.addressing import Addressing
+from bot.commands import CommandSettings
+from bot.loop import ChatLoop, play
+from bot.loop_settings import LoopSettings
+from bot.manners import Manners, MannersSettings
+from bot.speak import ConsoleVoice, Speaker
+from bot.tombstones import Tombstones
+from bot.turn import TurnParts
+from memory import Command, Event, Memory, MemorySettings, VirtualClock, open_memory
+
+MOD = ("moderator",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """A chat that is played event by event."""
+
+    memory: Memory
+    loop: ChatLoop
+    clock: VirtualClock
+    heard: list[str]
+    manners: Manners
+
+    async def play(self, *events: Event) -> list[str]:
+        """Play events; return what the bot said to them."""
+        before = len(self.heard)
+        for event in events:
+            await play(self.loop, event, self.clock)
+        return self.heard[before:]
+
+    async def held(self) -> str:
+        """Every text that can be read back of Alice, Bob and Carl, and the history."""
+        await self.loop.flush("end")
+        texts = [str(await self.memory.export(f"id-{name}")) for name in ("alice", "bob", "carl")]
+        return "\n".join(texts)
+
+
+@asynccontextmanager
+async def a_chat(
+    directory: Path,
+    *,
+    replies: Literal["bot", "log"] = "bot",
+    language: str = "it",
+    manners: MannersSettings = EAGER,
+) -> AsyncIterator[Chat]:
+    """Alice, Bob and Carl have said something each."""
+    clock, heard = VirtualClock(at(0)), list[str]()
+    settings = MemorySettings(data_dir=directory)
+    async with await open_memory(settings, channel=HOME, embedder=HashEmbedder(dimension=32), clock=clock) as memory:
+        polite = Manners(manners, Addressing(BOT))
+        parts = TurnParts(
+            memory=memory,
+            responder=None if replies == "log" else FakeResponder(),
+            speaker=Speaker(ConsoleVoice(heard.append), QUICK, clock, pause=at_once),
+            manners=polite,
+            clock=clock,
+            deleted=Tombstones(),
+        )
+        rules = LoopSettings(replies=replies, commands=CommandSettings(language=language))
+        chat = Chat(memory=memory, loop=ChatLoop(parts, rules, HOME), clock=clock, heard=heard, manners=polite)
+        await chat.play(
+            online(),
+            message("il mio gatto si chiama Birba", seconds=1, message_id="a1"),
+            message("il mio gatto si chiama Nerone", seconds=2, by="bob", message_id="b1"),
+            message("ho una Panda verde", seconds=3, by="carl", message_id="c1"),
+        )
+        yield chat
+
+
+def order(
+    text: str, *, by: str = "alice", seconds: float = 20, badges: tuple[str, ...] = (), id_: str | None = None
+) -> Command:
+    """A command that a recorded log says was given."""
+    return Command(at=at(seconds), user=viewer(by), text=text, badges=badges, id=id_)

@@ -1,0 +1,117 @@
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from builders_cli import Run
+from builders_memory import a_past_stream, opened
+from builders_recall import CHANNEL
+from fakes.llm_server import FakeLlmServer
+
+from bot.app import remember_channel
+from bot.cli import checks
+from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory, check_twitch
+from bot.cli.place import Place
+from config.sections import Embedding, Llm, Storage, Twitch
+from config.settings import Settings
+
+
+def test_a_fresh_machine_is_well_and_is_told_what_is_not_set_up(run: Run) -> None:
+    code, shown, _ = run("doctor")
+    assert code == 0
+    assert "ok    configuration: can be used" in shown
+    assert "ok    data directory: data will be made at the first start" in shown
+    assert "ok    embedder: use-m3" in shown
+    assert "note  language model: none configured" in shown
+    assert "note  Twitch: no account: twitch.client_id, twitch.channel, a token missing" in shown
+
+
+def test_a_wrong_configuration_is_named_and_fails(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ricordo.toml").write_text("[storrage]\n")
+    code, shown, _ = run("doctor", "--json")
+    assert code == 1
+    (finding,) = json.loads(shown)
+    assert finding["state"] == "wrong"
+    assert "storage" in finding["text"]
+
+
+async def _a_memory(folder: Path) -> Place:
+    async with opened(folder) as memory:
+        await a_past_stream(memory)
+    remember_channel(folder, CHANNEL)
+    return Place(folder=folder, channel=CHANNEL)
+
+
+async def test_a_sound_memory_is_ok_and_another_model_is_wrong(tmp_path: Path) -> None:
+    place = await _a_memory(tmp_path / "m")
+    assert [finding.state for finding in await check_memory(place, None)][:2] == ["ok", "ok"]
+    index = (await check_memory(place, "other (8)"))[1]
+    assert index.state == "wrong"
+    assert "ricordo reindex" in index.advice
+
+
+async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) -> None:
+    place = await _a_memory(tmp_path / "m")
+    _change(place, "UPDATE document SET indexed_model = NULL WHERE kind = 'turn'")
+    _change(place, "UPDATE memory_job SET state = 'ready', created_at = 0")
+    _, index, jobs = await check_memory(place, None)
+    assert (index.state, jobs.state) == ("note", "note")
+    assert "documents have no vector yet" in index.text
+    _change(place, "UPDATE memory_job SET state = 'dead'")
+    jobs = (await check_memory(place, None))[2]
+    assert jobs.state == "wrong"
+    assert "ricordo jobs --state dead" in jobs.advice
+
+
+def _change(place: Place, statement: str) -> None:
+    connection = sqlite3.connect(place.folder / "memory.db")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+async def test_a_damaged_database_is_wrong(tmp_path: Path) -> None:
+    place = await _a_memory(tmp_path / "m")
+    _change(place, "PRAGMA journal_mode=DELETE")
+    whole = bytearray((tmp_path / "m" / "memory.db").read_bytes())
+    for page in range(3, len(whole) // 4096 - 1):
+        whole[page * 4096 : page * 4096 + 100] = b"\xff" * 100
+    (tmp_path / "m" / "memory.db").write_bytes(whole)
+    (finding,) = await check_memory(place, None)
+    assert finding.state == "wrong"
+    (tmp_path / "m" / "memory.db").write_bytes(b"no database" * 1000)
+    assert "no SQLite database" in (await check_memory(place, None))[0].text
+
+
+def test_a_folder_that_cannot_be_written_and_a_full_disk_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    assert [finding.state for finding in check_folder(tmp_path / "file" / "data")] == ["wrong", "ok"]
+    assert check_folder(tmp_path)[0].text.endswith("can be written")
+    monkeypatch.setattr(checks, "LITTLE_ROOM", 1 << 62)
+    assert check_folder(tmp_path)[1].state == "wrong"
+
+
+async def test_an_embedder_that_does_not_answer_is_wrong() -> None:
+    settings = Settings(embedding=Embedding(kind="openai", base_url="http://127.0.0.1:9/v1", model="m", timeout_seconds=1))
+    finding, model = await check_embedder(settings)
+    assert (finding.state, model) == ("wrong", None)
+
+
+async def test_a_language_model_that_answers_is_ok_and_one_that_does_not_is_wrong() -> None:
+    async with FakeLlmServer() as server:
+        found = await check_llm(Settings(llm=Llm(base_url=server.url, model="m")))
+    assert found.state == "ok"
+    found = await check_llm(Settings(llm=Llm(base_url="http://127.0.0.1:9/v1", model="m")))
+    assert found.state == "wrong"
+    assert "does not answer" in found.text
+
+
+def test_tokens_that_others_can_read_are_wrong(tmp_path: Path) -> None:
+    settings = Settings(storage=Storage(data_dir=tmp_path), twitch=Twitch(client_id="c", channel="canale"))
+    tokens = tmp_path / "twitch-tokens.json"
+    assert check_twitch(settings).state == "note"
+    tokens.write_text("{}")
+    tokens.chmod(0o644)
+    assert check_twitch(settings).advice == f"chmod 600 {tokens}"
+    tokens.chmod(0o600)
+    assert check_twitch(settings).state == "ok"
