@@ -106,8 +106,11 @@ def true_at(document: Document, moment: datetime) -> bool:
 
 
 def _depth(limit: int, hidden: int) -> int:
-    """Enough hits that `limit` are left when every hidden line was among them, in steps, so that cached hits are met again."""
-    return -(-(limit + hidden) // _DEPTH_STEP) * _DEPTH_STEP
+    """Enough hits that more than `limit` are left when every hidden line was among them.
+
+    In steps, so that cached hits are met again; more, so that the best of one channel keep what another gave them.
+    """
+    return ((limit + hidden) // _DEPTH_STEP + 1) * _DEPTH_STEP
 
 
 def _fits(document: Document, request: SourceRequest, asking: Asking, belongs: Callable[[Document], bool]) -> bool:
