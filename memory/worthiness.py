@@ -1,6 +1,7 @@
 """How much a line says about its author: what a viewer's memory is asked for. A prior beside what the question asks. Pure."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -49,20 +50,23 @@ def worth(text: str, rules: Sequence[Rules]) -> float:
     Questions, links, commands, jest and lines of fewer than three words tell nothing, and quoted speech next to nothing; more
     content words, the first person, numbers and names tell more.
     """
+    said = words(_own(text))
+    if len(said) < LEAST_WORDS or _content(said, rules) < LEAST_CONTENT:
+        return 0.0
     return weighed(text, rules).score
 
 
 def weighed(text: str, rules: Sequence[Rules]) -> Worth:
     """Return the signs that `worth` adds up."""
-    own = "" if text.startswith("!") else _stated(text[:LONGEST_TEXT])
+    own = _own(text)
     said = words(own)
-    plain = spaced(own)
+    plain = f" {' '.join(said)} "
     jest = any(rule.jest.found(spaced(text)) for rule in rules)
     for rule in rules:
         plain = rule.person.first_not.removed(plain)
     letters = [char for char in own if char.isalpha()]
     return Worth(
-        content=len({word for word in said if carries(word, rules)}),
+        content=_content(said, rules),
         words=len(said),
         person=any(rule.person.first.found(plain) for rule in rules),
         number=any(char.isdigit() for char in own),
@@ -73,21 +77,46 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
     )
 
 
-def by_worth(documents: Iterable[Document], rules: Sequence[Rules]) -> list[tuple[str, float]]:
-    """Return the documents with their worth, best first.
+class Weigher:
+    """Weighs documents; what was weighed is remembered as a number, without the text."""
 
-    A message counts by what it says of its author, a turn or a reply by how much it says; statements are worth keeping as such.
-    """
-    scored = [(one.id, _worth_of(one, rules)) for one in documents]
-    return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+    def __init__(self, rules: Sequence[Rules], *, entries: int = 20_000) -> None:
+        """Remember so many documents."""
+        self._rules = tuple(rules)
+        self._entries = entries
+        self._known: OrderedDict[tuple[str, int], float] = OrderedDict()
+
+    def by_worth(self, documents: Iterable[Document]) -> list[tuple[str, float]]:
+        """Return the documents with their worth, best first.
+
+        A message counts by what it says of its author, a turn or a reply by how much it says; statements count in full.
+        """
+        scored = [(one.id, self._worth_of(one)) for one in documents]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+
+    def _worth_of(self, document: Document) -> float:
+        key = (document.id, hash(document.text))
+        if key not in self._known:
+            self._known[key] = _weight(document, self._rules)
+            if len(self._known) > self._entries:
+                self._known.popitem(last=False)
+        return self._known[key]
 
 
-def _worth_of(document: Document, rules: Sequence[Rules]) -> float:
+def _weight(document: Document, rules: Sequence[Rules]) -> float:
     if document.kind == "message":
         return worth(document.text, rules)
     if document.kind in {"turn", "reply"}:
-        return max(min(weighed(line, rules).content, FULL) for line in document.text.split("\n")) / FULL * TOLD
+        return max(min(_content(words(_own(line)), rules), FULL) for line in document.text.split("\n")) / FULL * TOLD
     return 1.0
+
+
+def _own(text: str) -> str:
+    return "" if text.startswith("!") else _stated(text[:LONGEST_TEXT])
+
+
+def _content(said: Iterable[str], rules: Sequence[Rules]) -> int:
+    return len({word for word in said if carries(word, rules)})
 
 
 def _stated(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from builders_plan import a_document
 
 from memory.rules import load_rules
-from memory.worthiness import FULL, by_worth, weighed, worth
+from memory.worthiness import FULL, Weigher, weighed, worth
 
 RULES = load_rules(("it", "en"))
 
@@ -64,9 +64,20 @@ def test_one_quoted_word_is_no_quotation() -> None:
 def test_documents_come_in_the_order_of_their_worth() -> None:
     rich = a_document("io lavoro in una libreria vicino alla stazione", "rich")
     poor, fact = a_document("ciao", "poor"), a_document("Gigi vive a Bari", "fact", kind="fact")
-    assert [name for name, _ in by_worth([poor, rich, fact], RULES)] == ["fact", "rich", "poor"]
+    assert [name for name, _ in Weigher(RULES).by_worth([poor, rich, fact])] == ["fact", "rich", "poor"]
 
 
 def test_a_turn_counts_by_its_richest_line() -> None:
     turn = a_document("A: lol\nB: ha vinto il fornaio contro il pescatore per punti", "t", kind="turn")
-    assert dict(by_worth([turn, replace(turn, id="u", text="A: lol")], RULES)) == {"t": pytest.approx(2.5 / FULL), "u": 0.0}
+    assert dict(Weigher(RULES).by_worth([turn, replace(turn, id="u", text="A: lol")])) == {
+        "t": pytest.approx(2.5 / FULL),
+        "u": 0.0,
+    }
+
+
+def test_a_document_that_was_corrected_is_weighed_anew() -> None:
+    weigher = Weigher(RULES, entries=1)
+    first = a_document("ciao", "a")
+    assert weigher.by_worth([first]) == [("a", 0.0)]
+    assert weigher.by_worth([replace(first, text="io lavoro in una libreria vicino alla stazione")])[0][1] > 0.5
+    assert weigher.by_worth([first]) == [("a", 0.0)]
