@@ -1,1 +1,105 @@
-"""Prints every figure of the documents."""
+"""Prints every figure of the documents: `python -m bench [NAME…] [--quick] [--json]`; each in a process of its own."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bench.chat import write_chat
+from bench.figures import Figure, table
+from bot.cli.logs import set_up_logs
+from config.sections import Log
+
+_DATA = Path(os.environ.get("RICORDO_DATA", "../shared/data"))
+_RECALLS = 1000
+_TURNS = 45_000  # of the full log, roughly
+_QUICK_MESSAGES, _QUICK_EVERY = 1200, 4
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the named benchmarks, or all; return 0 where every goal was met."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Print the figures of the documents.")
+    parser.add_argument("names", nargs="*", help=f"any of {', '.join(BENCHES)}; all where none is named")
+    parser.add_argument("--quick", action="store_true", help="a generated chat of 1,200 messages, without the data")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--out", type=Path, default=Path("out/bench"), help="where the memories are made")
+    parser.add_argument("--log", type=Path, help="another native log")
+    parser.add_argument("--inline", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.names) - BENCHES.keys()):
+        parser.error(f"{unknown[0]} is no benchmark; there are {', '.join(BENCHES)}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    log = options.log or chat_log(options.out, quick=options.quick)
+    figures = [figure for name in options.names or BENCHES for figure in _run(name, log, options)]
+    print(json.dumps([figure.to_json() for figure in figures], indent=1) if options.json else _told(figures))
+    return 0 if options.inline or all(figure.met() is not False for figure in figures) else 1
+
+
+def chat_log(out: Path, *, quick: bool) -> Path:
+    """Return the native log to measure on: all streams of the development data, or a generated one where `quick`."""
+    if quick:
+        return write_chat(out / "quick.jsonl", _QUICK_MESSAGES, streams=2)
+    log, files = out / "tcd.jsonl", sorted((_DATA / "twitch" / "tcd").glob("*.tcd"))
+    if not files and not log.exists():
+        sys.exit(f"{_DATA / 'twitch' / 'tcd'} holds no logs: set RICORDO_DATA, or measure a generated chat with --quick")
+    if not log.exists():
+        _say(f"importing {len(files)} logs")
+        program = [sys.executable, "-c", "from replays.cli import main; main()", "import", *map(str, files), "--out", str(log)]
+        subprocess.run(program, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603 - ours
+    return log
+
+
+def _run(name: str, log: Path, options: argparse.Namespace) -> list[Figure]:
+    if options.inline:
+        set_up_logs(Log(), default="warning")
+        return BENCHES[name](log, options.out, options.quick)
+    _say(f"{name} …")
+    command = [sys.executable, "-m", "bench", name, "--inline", "--json", "--out", str(options.out), "--log", str(log)]
+    with tempfile.TemporaryFile("w+") as told:
+        subprocess.run([*command, *(["--quick"] if options.quick else [])], check=True, stdout=told)  # noqa: S603 - ours
+        told.seek(0)
+        return [Figure(**{key: value for key, value in row.items() if key != "met"}) for row in json.load(told)]
+
+
+def _replay(log: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import replay  # noqa: PLC0415 - each process loads what it measures, since it measures its memory
+
+    return replay.measure(log, out / "replay", every=_QUICK_EVERY if quick else _TURNS // _RECALLS)
+
+
+def _record(log: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import record  # noqa: PLC0415 - the same
+
+    return record.measure(log, out / "record", most=50 if quick else 1000)
+
+
+def _search(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import search  # noqa: PLC0415 - the same
+
+    return search.measure(out / "replay" / "memory", texts=500 if quick else 5000, collections=300)
+
+
+def _answer(_: Path, out: Path, __: bool) -> list[Figure]:
+    from bench import answer  # noqa: PLC0415 - the same
+
+    return answer.measure(out / "replay" / "memory")
+
+
+def _told(figures: Sequence[Figure]) -> str:
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return f"{table(figures)}\n\n{os.cpu_count()} processors, load {load} in the last 1, 5, 15 minutes"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+Bench = Callable[[Path, Path, bool], list[Figure]]
+BENCHES: dict[str, Bench] = {"replay": _replay, "record": _record, "search": _search, "answer": _answer}
+
+if __name__ == "__main__":
+    sys.exit(main())

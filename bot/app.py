@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -70,10 +71,13 @@ class Hooks:
     """What a caller of the loop wants to do, or hear of."""
 
     voice: Voice | None = None  # None: lines are said to nobody
+    model: LanguageModel | None = None  # None: replies come from the memory block alone
     before: Callable[[Batch], Awaitable[None]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
+    recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
+    said: Sequence[tuple[str, datetime]] = ()  # what that run said last, and when: it is not said again soon
     replies: Literal["bot", "log"] = "bot"
 
 
@@ -214,12 +218,15 @@ async def sync_canon(memory: Memory, folder: Path | None) -> int:
     return await memory.sync_lore(load_canon(folder or Path(str(files("lore").joinpath("canon")))))
 
 
-def make_responder(settings: Settings, addressing: Addressing) -> Responder:
-    """Return who writes the replies: the configured model, or the memory block alone, said in the log."""
+@asynccontextmanager
+async def language_model(settings: Settings) -> AsyncIterator[LanguageModel | None]:
+    """Open the configured language model and close it on leaving; None, said in the log, where none is configured."""
     if not (settings.llm.base_url and settings.llm.model):
         log.info("llm_not_configured", replies="from the memory block alone")
-        return MemoryResponder(addressing)
-    return llm_responder(settings, llm_of(settings), addressing)
+        yield None
+        return
+    async with llm_of(settings) as model:
+        yield model
 
 
 def llm_of(settings: Settings) -> LanguageModel:
@@ -250,18 +257,20 @@ def make_loop(
 ) -> ChatLoop:
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
-    responder = make_responder(settings, addressing) if hooks.replies == "bot" else None
-    virtual = isinstance(clock, VirtualClock)
+    responder: Responder | None = None
+    if hooks.replies == "bot":
+        responder = llm_responder(settings, hooks.model, addressing) if hooks.model else MemoryResponder(addressing)
+    pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
+    speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
+    manners = Manners(_manners(settings), addressing)
+    for text, at in hooks.said:
+        manners.note_said(text, now=at)
+        speaker.note_said(text, at)
     parts = TurnParts(
         memory=memory,
         responder=responder,
-        speaker=Speaker(
-            hooks.voice or ConsoleVoice(),
-            SpeakSettings(per_window=settings.manners.messages_per_window),
-            clock,
-            pause=_at_once if virtual else asyncio.sleep,
-        ),
-        manners=Manners(_manners(settings), addressing),
+        speaker=speaker,
+        manners=manners,
         clock=clock,
         deleted=Tombstones(),
         reply_seconds=settings.llm.timeout_seconds + 5,
@@ -286,10 +295,13 @@ async def run_bot(settings: Settings) -> None:
     async with TwitchConnection(twitch_settings(settings), clock) as twitch:
         account = await twitch.log_in()
         directory = data_dir / f"channel-{account.channel.id}"
-        async with open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory:
+        async with (
+            open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
+            language_model(settings) as model,
+        ):
             await sync_canon(memory, settings.persona.canon)
             await memory.start_worker()
-            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice())
+            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice(), model=model)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
             with stopping_on_signals(stop):
                 await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)
@@ -352,6 +364,7 @@ def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
         replies=hooks.replies,
         ignored=frozenset(settings.manners.ignored_bots),
         resume=hooks.resume,
+        recorded_turns=hooks.recorded_turns,
     )
 
 

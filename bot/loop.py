@@ -30,7 +30,6 @@ from memory import (
     Stream,
     StreamEvent,
     Turn,
-    VirtualClock,
 )
 
 log = structlog.get_logger(__name__)
@@ -81,6 +80,7 @@ class ChatLoop:
         self._retry_at: datetime | None = None
         self._finished: deque[TurnOutcome] = deque()
         self._counts: Counter[str] = Counter()
+        self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -91,6 +91,11 @@ class ChatLoop:
     def pending(self) -> int:
         """How many lines wait in the open batch."""
         return len(self._batcher.lines)
+
+    @property
+    def behind(self) -> bool:
+        """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
+        return self._behind > 0
 
     async def start(self) -> None:
         """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
@@ -167,6 +172,8 @@ class ChatLoop:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
         self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        if self.behind:
+            return
         if self._begun_id is None:
             self._early.append(deletion)
             return
@@ -198,7 +205,7 @@ class ChatLoop:
             case Settle():
                 self._close(self._batcher.flush("end", now))
                 await self._work()
-                self._counts["jobs"] += await self._memory.run_jobs()
+                self._counts["jobs"] += 0 if self.behind else await self._memory.run_jobs()
             case _:
                 self._counts["passed_over"] += 1
 
@@ -242,7 +249,7 @@ class ChatLoop:
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
     async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
-        obeyed = await self._obeyer.obey(command, stream_id)
+        obeyed = not self.behind and await self._obeyer.obey(command, stream_id)
         self._counts["command_obeyed" if obeyed else "command_ignored"] += 1
 
     def _go_online(self, event: StreamEvent, now: datetime) -> None:
@@ -287,12 +294,16 @@ class ChatLoop:
         self._close(self._batcher.flush("addressed", now))
         self._addressing.own(reply.id)
         if self._stream is not None:
-            self._todo.append(partial(self._memory.record_reply, self._stream.id, reply))
+            self._todo.append(partial(self._once, partial(self._memory.record_reply, self._stream.id, reply)))
 
     def _take_call(self, call: StateCall) -> None:
         if self._batcher.lines:
             self._calls.append(call)
-        self._todo.append(partial(self._memory.apply_state, call))
+        self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
+
+    async def _once(self, step: Step) -> None:
+        if not self.behind:
+            await step()
 
     def _close(self, batches: list[Batch]) -> None:
         for batch in batches:
@@ -310,7 +321,9 @@ class ChatLoop:
             self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
             self._addressing.own(f"reply:{batch.id}")
             self._counts["turns_recorded_before"] += 1
+            self._behind -= self.behind
             return
+        self._behind = 0
         outcome = await run_turn(batch, self._parts, calls=calls)
         self._counts["turns"] += 1
         self._counts[f"said_{outcome.turn.said.state}"] += 1
@@ -382,14 +395,3 @@ class ChatLoop:
             outcome = self._finished.popleft()
             if self._on_turn is not None:
                 self._on_turn(outcome)
-
-
-async def play(loop: ChatLoop, event: Event, clock: VirtualClock) -> None:
-    """Feed a recorded event at its own time: first the clock visits every moment at which something falls due before it."""
-    at = None if isinstance(event, Settle) else event.at
-    if at is not None:
-        while (due := loop.next_due()) is not None and due <= at:
-            clock.move_to(due)
-            await loop.tick(clock.now())
-        clock.move_to(at)
-    await loop.feed(event)

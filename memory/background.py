@@ -69,3 +69,4 @@ class Background:
             await self._schedule.stop()
             self._schedule = None
         await self.worker.stop()
+        await self.indexer.stop()

@@ -65,9 +65,12 @@ class Memory:
         Raises:
             StoreUnavailable: nothing was stored; the caller keeps the batch and may try again.
         """
-        added = await self._parts.recorder.observe(batch)
-        await _show(self._parts)
-        return added
+        parts = self._parts
+        since = parts.history.changes
+        stored = await parts.recorder.observe(batch)
+        if not parts.history.append(stored.stream_id, stored.shown, since=since):
+            await _show(parts)
+        return stored.new
 
     async def recall(self, batch: Batch, recipe: Recipe | None = None, *, as_of: datetime | None = None) -> Recall:
         """Return what the memory has for this batch, always within its deadline; late and broken sources are named, not raised.
@@ -81,13 +84,17 @@ class Memory:
 
     async def record(self, turn: Turn) -> None:
         """Store the turn, its reply and its jobs in one transaction. Recording the same turn again changes nothing."""
-        await self._parts.recorder.record(turn)
+        parts = self._parts
+        if await parts.recorder.record(turn):
+            parts.history.changed()
         authors = {line.user.id for line in turn.batch.lines if line.user is not None}
         self._grown(turn.batch.stream_id, authors)
 
     async def record_reply(self, stream_id: str, reply: BotReply) -> None:
         """Store something the bot said outside of `record` (a log's own replies), with its job."""
-        await self._parts.recorder.record_reply(stream_id, reply)
+        parts = self._parts
+        await parts.recorder.record_reply(stream_id, reply)
+        parts.history.changed()
         self._grown(stream_id, ())
 
     async def recorded(self, turn_id: str) -> bool:
@@ -203,6 +210,10 @@ class Memory:
         """Run every due job to its end, now, in a fixed order; return how many ran. Replay settles with this."""
         return await self._parts.upkeep.run_jobs()
 
+    def embed_ahead(self, turn_ids: Sequence[str]) -> None:
+        """Begin to embed what these recorded turns left, so that `run_jobs` finds it ready: for who settles now and then."""
+        self._parts.upkeep.embed_ahead(turn_ids)
+
     async def start_worker(self) -> None:
         """Begin working through jobs in the background, with the scheduler's pokes, until `close`."""
         await self._parts.upkeep.start()
@@ -245,7 +256,6 @@ class Memory:
         """What these viewers said, and the stream, can be found in full text now, and soon in the index."""
         parts = self._parts
         parts.caches.changed(collection_name("stream", stream_id), *(collection_name("viewer", id_) for id_ in viewer_ids))
-        parts.history.changed()
         parts.upkeep.poke()
 
 

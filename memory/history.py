@@ -1,5 +1,7 @@
 """The working history: the bounded tail of the current stream, kept in memory and read again from SQL after every change."""
 
+from collections.abc import Sequence
+
 from memory.model import HistoryLine, Window
 from memory.ports import MemoryReader
 
@@ -30,6 +32,21 @@ class History:
         """Forget every line at once: something was taken away, and only SQL knows what is left."""
         self._lines = ()
         self.changed()
+
+    @property
+    def changes(self) -> int:
+        """How often the lines were changed behind this view: what `append` compares."""
+        return self._changes
+
+    def append(self, stream_id: str, lines: Sequence[HistoryLine] | None, *, since: int) -> bool:
+        """Show lines that were just stored, the newest of their stream; return whether that could be done without reading.
+
+        `since` is `changes` from before they were stored; `lines` is None where only SQL knows what stands where.
+        """
+        if lines is None or stream_id != self._stream_id or not self._fresh or since != self._changes:
+            return False
+        self._lines = (*self._lines, *lines)[-self._bound :]
+        return True
 
     async def added(self) -> None:
         """Read the lines that were stored since.

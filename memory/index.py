@@ -11,10 +11,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from memory.clock import Clock
-from memory.errors import CollectionLost, IndexUnavailable, ModelMismatch
+from memory.errors import BotMemoryError, CollectionLost, IndexUnavailable, ModelMismatch
 from memory.ports import Embedder, VectorIndex, Vectors
 from memory.store import documents, outbox
 from memory.store.database import Database
@@ -28,6 +27,7 @@ GROUP = 128  # turns in one call of `index`: about one stream, so that a replay 
 _EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
 _CHUNK = 1024  # documents between two reads of a rebuild
 _DRIFT = 200  # collections in one `drift` job: a few seconds
+_READY = 2048  # vectors embedded ahead that are kept until they are stored: 4 MB
 
 
 class BulkIndex(VectorIndex, Protocol):
@@ -71,6 +71,8 @@ class Indexer:
         self._vectors = vectors
         self._embedder = embedder
         self._clock = clock
+        self._ready: dict[str, Vectors] = {}  # by text; taken out when they are stored
+        self._ahead: asyncio.Task[None] | None = None
 
     @property
     def model(self) -> str:
@@ -104,6 +106,30 @@ class Indexer:
             found = await documents.of_jobs(session, payloads)
         await self._store([document for document in found if document.model != self.model])
 
+    def embed_ahead(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Begin to embed the documents of these jobs, so that `index` finds them ready. A failure is met again there."""
+        self._ahead = asyncio.create_task(self._prepare(payloads, self._ahead), name="embed-ahead")
+
+    async def stop(self) -> None:
+        """Give up what is being embedded ahead; stopping twice is fine."""
+        ahead, self._ahead = self._ahead, None
+        self._ready.clear()
+        if ahead is not None:
+            await _ended(ahead)
+
+    async def _prepare(self, payloads: Sequence[Mapping[str, Any]], before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        if len(self._ready) >= _READY:
+            return
+        try:
+            async with self._database.reading() as session:
+                found = await documents.of_jobs(session, payloads)
+            texts = [text for text in dict.fromkeys(document.text for document in found) if text not in self._ready]
+            self._ready.update(zip(texts, await self._embedder.embed(texts), strict=True))
+        except BotMemoryError as error:
+            log.info("not_embedded_ahead", error=type(error).__name__)
+
     async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Remove from the index what is gone from SQL: `documents` (collection -> ids), and `collections` that are empty there.
 
@@ -113,6 +139,7 @@ class Indexer:
             IndexUnavailable: the index failed; repeat the call.
         """
         wanted: dict[str, list[str]] = {}
+        self._ready.clear()  # what was erased must not live on here
         for payload in payloads:
             for collection, ids in payload.get("documents", {}).items():
                 wanted.setdefault(collection, []).extend(ids)
@@ -258,11 +285,14 @@ class Indexer:
 
     async def _embed(self, chunk: Sequence[Indexable]) -> Vectors:
         """Return a vector a document; equal texts are embedded once."""
-        texts = list(dict.fromkeys(document.text for document in chunk))
-        place = {text: number for number, text in enumerate(texts)}
-        vectors = await self._embedder.embed(texts)
-        rows: NDArray[np.intp] = np.array([place[document.text] for document in chunk], dtype=np.intp)
-        return vectors[rows]
+        if self._ahead is not None:
+            await asyncio.wait({self._ahead})
+        ready = {document.text: self._ready.pop(document.text, None) for document in chunk}
+        missing = [text for text, vector in ready.items() if vector is None]
+        if missing:
+            ready.update(zip(missing, await self._embedder.embed(missing), strict=True))
+        rows: Vectors = np.stack([vector for document in chunk if (vector := ready[document.text]) is not None])
+        return rows
 
     async def _mark(self, stored: Sequence[Indexable]) -> None:
         """Mark what was stored; what was erased from SQL meanwhile leaves the index again at once."""
@@ -275,7 +305,7 @@ class Indexer:
             await self._vectors.delete(collection, ids)
 
 
-async def _ended(task: asyncio.Task[Vectors]) -> None:
+async def _ended(task: asyncio.Task[Any]) -> None:
     """See a task off that nobody needs any more, whatever it ends with."""
     task.cancel()
     await asyncio.wait({task})

@@ -55,6 +55,7 @@ class Recorder:
         self._book = book
         self._ignored = ignored
         self._streams: dict[str, Stream] = {}
+        self._closed_turns: set[str] | None = None  # recorded ones, once somebody asked
 
     async def begin_stream(self, stream: Stream) -> None:
         """Store or resume a stream; open temporary streams are joined to a real one, their memory moves along."""
@@ -83,34 +84,45 @@ class Recorder:
         """Note when a stream ended."""
         await self._database.write(lambda connection: streams.end(connection, stream_id, milliseconds(at)))
 
-    async def observe(self, batch: Batch) -> int:
-        """Store the batch's lines and viewers and open its turn; return how many lines were new."""
+    async def observe(self, batch: Batch) -> episodes.Stored:
+        """Store the batch's lines and viewers and open its turn; return what was stored."""
 
-        def write(connection: Connection) -> tuple[int, viewers.Seen]:
+        def write(connection: Connection) -> tuple[episodes.Stored, viewers.Seen]:
             stream, kept = self._stream(connection, batch.stream_id), _without_opted_out(connection, batch)
-            return _observe(connection, kept, stream) if kept else (0, viewers.Seen())
+            nothing = episodes.Stored(stream_id=stream.id, new=0, shown=())
+            return _observe(connection, kept, stream) if kept else (nothing, viewers.Seen())
 
         return (await self._database.write(write, committed=lambda done: self._book.note(done[1])))[0]
 
-    async def record(self, turn: Turn) -> None:
-        """Store what came of a turn: its reply, its documents and its jobs. A recorded turn stays as it is."""
-        await self._database.write(lambda connection: self._record(connection, turn), committed=self._book.note)
+    async def record(self, turn: Turn) -> bool:
+        """Store what came of a turn: its reply, its documents and its jobs; return whether the history has new lines by it.
 
-    def _record(self, connection: Connection, turn: Turn) -> viewers.Seen:
+        A recorded turn stays as it is.
+        """
+
+        def write(connection: Connection) -> tuple[bool, viewers.Seen]:
+            return self._record(connection, turn)
+
+        grown, _ = await self._database.write(write, committed=lambda done: self._book.note(done[1]))
+        if self._closed_turns is not None:
+            self._closed_turns.add(turn.batch.id)
+        return grown
+
+    def _record(self, connection: Connection, turn: Turn) -> tuple[bool, viewers.Seen]:
         stream = self._stream(connection, turn.batch.stream_id)
-        seen, kept = viewers.Seen(), _without_opted_out(connection, turn.batch)
+        seen, grown, kept = viewers.Seen(), False, _without_opted_out(connection, turn.batch)
         if kept is None:
-            return seen
+            return False, seen
         turn, turn_id = replace(turn, batch=kept), kept.id
         row = episodes.close_turn(connection, turn, turn_id, stream)
         if row is None:
             if episodes.turn_row(connection, turn_id) is not None:
-                return seen
-            seen = _observe(connection, turn.batch, stream)[1]
+                return False, seen
+            seen, grown = _observe(connection, turn.batch, stream)[1], True
             row = episodes.close_turn(connection, turn, turn_id, stream)
         if row is not None:
             self._remember(connection, turn, row, stream)
-        return seen
+        return grown or (row is not None and row.reply_id is not None), seen
 
     def _remember(self, connection: Connection, turn: Turn, row: Row[Any], stream: Stream) -> None:
         lines = [line for line in episodes.rows_of_turn(connection, row) if line.turn_id == row.id]
@@ -138,10 +150,11 @@ class Recorder:
         return await self._database.write(write)
 
     async def recorded(self, turn_id: str) -> bool:
-        """Return whether the turn was recorded."""
-        async with self._database.reading() as session:
-            row = await session.run_sync(lambda reading: episodes.turn_row(reading.connection(), turn_id))
-        return row is not None and row.state == "recorded"
+        """Return whether the turn was recorded. Every id is read at the first call: a resumed replay asks about each turn."""
+        if self._closed_turns is None:
+            async with self._database.reading() as session:
+                self._closed_turns = await session.run_sync(lambda reading: episodes.recorded_turns(reading.connection()))
+        return turn_id in self._closed_turns
 
     async def unrecorded(self) -> list[Batch]:
         """Return the batches that were observed but whose turn was never recorded, oldest first."""
@@ -226,5 +239,5 @@ def _without_opted_out(connection: Connection, batch: Batch) -> Batch | None:
     return replace(batch, lines=lines) if lines else None
 
 
-def _observe(connection: Connection, batch: Batch, stream: Stream) -> tuple[int, viewers.Seen]:
+def _observe(connection: Connection, batch: Batch, stream: Stream) -> tuple[episodes.Stored, viewers.Seen]:
     return episodes.store_lines(connection, batch, stream), viewers.see(connection, batch.lines)

@@ -86,6 +86,10 @@ class Upkeep:
         await self._mend()
         return await self._background.worker.run_due()
 
+    def embed_ahead(self, turn_ids: Sequence[str]) -> None:
+        """Begin to embed what these recorded turns left, beside whatever else is done until the jobs run."""
+        self._background.indexer.embed_ahead([{"turn": turn_id} for turn_id in turn_ids])
+
     async def start(self) -> None:
         """Work in the background until `stop`."""
         await self._background.start(self._settings.data_dir)

@@ -11,6 +11,7 @@ from bot.cli.doctor import doctor_command
 from bot.cli.forget import audit_command, correct_command, export_command, forget_command
 from bot.cli.reindex import reindex_command
 from bot.cli.shell import clear_errors, short_tracebacks
+from replays.cli_benchmarks import locomo_command, longmemeval_command, precision_command, results_command
 from replays.cli_eval import eval_command
 from replays.cli_import import import_command
 from replays.cli_replay import replay_command, run_command
@@ -29,6 +30,10 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("replay")(replay_command)
 app.command("import")(import_command)
+app.command("eval-locomo")(locomo_command)
+app.command("eval-longmemeval")(longmemeval_command)
+app.command("eval-precision")(precision_command)
+app.command("results")(results_command)
 app.command("eval")(eval_command)
 app.command("explain")(explain_command)
 app.command("report")(report_command)

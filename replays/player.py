@@ -1,27 +1,39 @@
 """Feeds a log's events to the bot at their own times, and brings the memory up to date at fixed points."""
 
-from bot.loop import ChatLoop, play
+from bot.loop import ChatLoop
+from bot.play import play
+from bot.turn import TurnOutcome
 from memory import Batch, Event, Memory, StreamEvent, VirtualClock
 
-SETTLE_TURNS = 64  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
+SETTLE_TURNS = 256  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
+AHEAD_TURNS = 16  # recorded turns that are embedded together, while the next ones are played
 
 
 class Settling:
     """Runs the background jobs at points that the log alone decides, so that the same log always recalls the same."""
 
-    def __init__(self, memory: Memory) -> None:
-        """Count turns from here."""
+    def __init__(self, memory: Memory, turns: int = 0) -> None:
+        """Count turns from here; `turns`: how many an earlier run had recorded."""
         self._memory = memory
-        self._turns = 0
+        self._turns = turns
+        self._fresh: list[str] = []  # recorded turns that nothing embeds yet
 
     async def before(self, batch: Batch) -> None:
-        """Settle before a turn that is answered, and after every 64th one: the loop's `before` hook."""
+        """Settle before a turn that is answered, and after every 256th one: the loop's `before` hook."""
         self._turns += 1
         if batch.flush_reason == "addressed" or self._turns % SETTLE_TURNS == 0:
             await self.run_jobs()
 
+    def over(self, outcome: TurnOutcome) -> None:
+        """Embed what the last turns left while the next ones are played: the loop's `on_turn` hook."""
+        self._fresh.append(outcome.turn.batch.id)
+        if len(self._fresh) >= AHEAD_TURNS:
+            self._memory.embed_ahead(self._fresh)
+            self._fresh = []
+
     async def run_jobs(self) -> None:
         """Run every due job to its end."""
+        self._fresh = []
         await self._memory.run_jobs()
 
 
@@ -43,7 +55,7 @@ class Player:
     async def catch_up(self, *, settle: bool = True) -> None:
         """Close the open batch, run its turn, and, where `settle`, every pending job."""
         await self._loop.flush("end")
-        if settle:
+        if settle and not self._loop.behind:
             await self._settling.run_jobs()
 
     async def finish(self) -> None:

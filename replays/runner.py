@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import structlog
 
-from bot.app import Hooks, make_loop, open_channel_memory, sync_canon
+from bot.app import Hooks, language_model, make_loop, open_channel_memory, sync_canon
 from bot.loop import ChatLoop
 from bot.speak import Voice
 from bot.turn import TurnOutcome
@@ -26,6 +27,7 @@ from replays.turns import TurnFile
 
 log = structlog.get_logger(__name__)
 LONGEST_PAUSE_SECONDS = 5.0
+REMEMBERED_REPLIES = 40  # more than manners and pace look back
 NOBODY = Channel(id="login:unknown", login="unknown", name="unknown")
 BOT = BotIdentity(id="bot:ricordo", login="ricordo", name="Ricordo", aliases=("ricordo",))
 
@@ -108,13 +110,15 @@ class Replay:
         *,
         on_event: Callable[[LoggedEvent], None] | None = None,
         on_turn: Callable[[TurnOutcome], None] | None = None,
+        settling: Callable[[Memory, int], Settling] = Settling,
     ) -> None:
-        """Open nothing yet."""
+        """Open nothing yet. `settling` makes, from a memory and the number of its turns, what settles it."""
         self._options = options
         self._settings = settings
         self._on_event = on_event
         self._on_turn = on_turn
         self._timings = Timings()
+        self._settling = settling
 
     async def run(self) -> ReplaySummary:
         """Play the log to its end and return what happened.
@@ -126,16 +130,22 @@ class Replay:
         options = self._options
         options.out.mkdir(parents=True, exist_ok=True)
         report = LogReport(path=options.log)
-        async with open_home(self._settings, options.log, options.out / "memory", start=options.start) as home:
-            settling = Settling(home.memory)
+        async with (
+            open_home(self._settings, options.log, options.out / "memory", start=options.start) as home,
+            language_model(self._settings) as model,
+        ):
             with TurnFile(options.out / "turns.jsonl") as turns:
                 resumed = await turns.resume(home.memory.recorded)
+                settling = self._settling(home.memory, resumed)
                 hooks = Hooks(
                     voice=options.voice,
+                    model=model,
                     before=settling.before,
                     drafted=turns.write,
-                    on_turn=self._over,
+                    on_turn=partial(self._over, settling),
                     resume=True,
+                    recorded_turns=resumed,
+                    said=turns.said(REMEMBERED_REPLIES),
                     replies=options.replies,
                 )
                 loop = home.loop(self._settings, hooks)
@@ -153,7 +163,8 @@ class Replay:
             await player.feed(logged.event)
         await player.finish()
 
-    def _over(self, outcome: TurnOutcome) -> None:
+    def _over(self, settling: Settling, outcome: TurnOutcome) -> None:
+        settling.over(outcome)
         self._timings.note(outcome)
         if self._on_turn:
             self._on_turn(outcome)

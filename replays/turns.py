@@ -1,12 +1,14 @@
 """`turns.jsonl`: every turn of a replay as one JSON object a line; the same input gives the same bytes, latencies aside."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from memory import Item, Line, Message, Recall, Turn, history_items
 
@@ -36,13 +38,14 @@ def plan_names(recall: Recall) -> list[str]:
     return ["history", *dict.fromkeys(request.name for request in recall.plan.requests)]
 
 
-def recall_to_json(recall: Recall) -> dict[str, Any]:
-    """Return what a recall planned, found and packed."""
+def recall_to_json(recall: Recall, *, history: bool = True) -> dict[str, Any]:
+    """Return what a recall planned, found and packed; `history`: the recent lines among the items."""
+    recent = history_items(recall.window) if history else ()
     return {
         "plan": plan_names(recall),
         "reasons": list(recall.plan.reasons),
         "requests": [{"source": request.name, "query": request.query, "why": request.why} for request in recall.plan.requests],
-        "items": [item_to_json(item) for item in (*history_items(recall.window), *recall.block.items)],
+        "items": [item_to_json(item) for item in (*recent, *recall.block.items)],
         "left_out": [{**asdict(left), "score": round(left.score, ITEM_DIGITS)} for left in recall.block.left_out],
         "block": recall.block.text,
         "block_tokens": recall.block.tokens,
@@ -69,19 +72,24 @@ def latencies_to_json(recall: Recall) -> dict[str, Any]:
 
 
 def turn_to_json(turn: Turn, seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Return one turn: batch, plan and reasons, items with provenance, block, reply, latencies."""
+    """Return one turn: batch, plan and reasons, items with provenance, block, reply, latencies.
+
+    The recent lines are among the items where the turn searched or answered; elsewhere they are the turns before, once more.
+    """
     said = turn.said
+    used = said.state != "silent" or bool(turn.recall and turn.recall.plan.requests)
     return {
         "turn": turn.batch.id,
         "stream": turn.batch.stream_id,
         "at": _time(turn.batch.closed_at),
         "closed_by": turn.batch.flush_reason,
         "batch": [_line(line) for line in turn.batch.lines],
-        **(recall_to_json(turn.recall) if turn.recall else {}),
+        **(recall_to_json(turn.recall, history=used) if turn.recall else {}),
         "reply": {
             "state": said.state,
             "reason": said.reason,
             "text": said.text,
+            "at": _time(said.at),
             "to": list(said.in_reply_to),
             "model": said.model,
         },
@@ -104,17 +112,27 @@ class TurnFile:
         self._file: Any = None
 
     async def resume(self, recorded: Callable[[str], Awaitable[bool]]) -> int:
-        """Keep the lines of recorded turns, take back the rest, open for appending; return how many were kept."""
-        kept, size = 0, 0
-        if self._path.exists():
-            with self._path.open("rb") as lines:
-                for raw in lines:
-                    if not raw.endswith(b"\n") or not await recorded(json.loads(raw)["turn"]):
-                        break
-                    kept, size = kept + 1, size + len(raw)
-        self._file = self._path.open("ab")
-        self._file.truncate(size)
-        return kept
+        """Keep the lines of recorded turns, take back the rest, open for appending; return how many were kept.
+
+        Turns are recorded in the order of their lines, so the last recorded one is looked for from the end.
+        """
+        self._file = self._path.open("a+b")
+        ends = _line_ends(self._file)
+        while ends and not await recorded(_turn_of(self._file, ends)):
+            ends.pop()
+        self._file.truncate(ends[-1] if ends else 0)
+        return len(ends)
+
+    def said(self, count: int) -> list[tuple[str, datetime]]:
+        """Return the last `count` replies that the kept turns sent, oldest first: what was said, and when."""
+        replies: deque[tuple[str, datetime]] = deque(maxlen=count)
+        self._file.seek(0)
+        for raw in self._file:
+            reply = json.loads(raw)["reply"]
+            if reply["state"] == "sent" and reply["at"]:
+                replies.append((reply["text"], datetime.fromisoformat(reply["at"])))
+        self._file.seek(0, 2)
+        return list(replies)
 
     def write(self, turn: Turn, seconds: Mapping[str, float]) -> None:
         """Append one turn."""
@@ -130,6 +148,22 @@ class TurnFile:
         """Close it."""
         if self._file:
             self._file.close()
+
+
+def _line_ends(file: BinaryIO) -> list[int]:
+    """Return where each whole line ends, in bytes from the start of the file."""
+    file.seek(0)
+    return list(accumulate(len(raw) for raw in file if raw.endswith(b"\n")))
+
+
+def _turn_of(file: BinaryIO, ends: Sequence[int]) -> str:
+    """Return the turn of the last of these lines; one that is no turn has an id that nobody recorded."""
+    start = ends[-2] if len(ends) > 1 else 0
+    file.seek(start)
+    try:
+        return str(json.loads(file.read(ends[-1] - start))["turn"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _line(line: Line) -> dict[str, Any]:

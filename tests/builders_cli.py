@@ -12,7 +12,7 @@ from typing import Any
 Run = Callable[..., tuple[int, str, str]]  # the fixture `run`: exit code, output, errors
 ROOT = Path(__file__).parents[1]
 START = datetime(2026, 3, 1, 18, 0, tzinfo=UTC)
-PROCESS_SECONDS = 100
+PROCESS_SECONDS = 300
 
 
 def a_stream_line(stream_id: str = "s1", *, after: float = 0, event: str = "online") -> dict[str, Any]:

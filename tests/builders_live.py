@@ -9,9 +9,10 @@ from fakes.responder import FakeResponder
 
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.loop import ChatLoop, play
+from bot.loop import ChatLoop
 from bot.loop_settings import LoopSettings
 from bot.manners import Manners, MannersSettings
+from bot.play import play
 from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones
 from bot.turn import TurnOutcome, TurnParts

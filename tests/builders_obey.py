@@ -12,9 +12,10 @@ from fakes.responder import FakeResponder
 
 from bot.addressing import Addressing
 from bot.commands import CommandSettings
-from bot.loop import ChatLoop, play
+from bot.loop import ChatLoop
 from bot.loop_settings import LoopSettings
 from bot.manners import Manners, MannersSettings
+from bot.play import play
 from bot.speak import ConsoleVoice, Speaker
 from bot.tombstones import Tombstones
 from bot.turn import TurnParts

@@ -1,15 +1,17 @@
 """Fixtures of more than one file."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from builders_cli import Run
 
 from replays.cli import main
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Run a command of the program in an empty folder; give its exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
@@ -21,4 +23,5 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         shown = capsys.readouterr()
         return int(left.value.code or 0), shown.out, shown.err
 
-    return run_
+    yield run_
+    structlog.reset_defaults()  # its events went to a stream that is closed by now

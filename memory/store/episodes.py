@@ -4,6 +4,8 @@ Everything here is derived from the rows alone, with ids made from theirs: doing
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -11,11 +13,11 @@ from sqlalchemy import Connection, Row, bindparam, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.events import BotReply
-from memory.model import Batch, Document, Stream, Turn
+from memory.model import Batch, Document, HistoryLine, Stream, Turn
 from memory.store import tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import IDS, LINE, packed
-from memory.store.rows import line_of, line_values, reply_values, shown_text
+from memory.store.rows import history_of, line_of, line_values, reply_values, shown_text
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
 from memory.store.tables import TurnRow, table_of
@@ -40,8 +42,17 @@ def derived_id(kind: str, *parts: str) -> str:
     return str(uuid5(_IDS, "\x1f".join((kind, *map(clean, parts)))))
 
 
-def store_lines(connection: Connection, batch: Batch, stream: Stream) -> int:
-    """Store a batch's lines and open its turn; return how many lines were new. What was deleted before it came stays out."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What storing a batch did: the stream it went to, how many lines were new, and what a history shows of them."""
+
+    stream_id: str
+    new: int
+    shown: tuple[HistoryLine, ...] | None  # None: some were there before, so only SQL knows what stands where
+
+
+def store_lines(connection: Connection, batch: Batch, stream: Stream) -> Stored:
+    """Store a batch's lines and open its turn. What was deleted before it came stays out."""
     turn_id = batch.id
     rows = [line_values(line, stream.id, turn_id) for line in batch.lines]
     tombstones.apply(connection, stream.id, rows)
@@ -58,7 +69,11 @@ def store_lines(connection: Connection, batch: Batch, stream: Stream) -> int:
         "reply_seconds": 0.0,
     }
     connection.execute(_OPEN_TURN, [opened])
-    return added
+    shown = None
+    if added == len(rows):
+        kept = (row for row in rows if row["deleted_at"] is None and not row["hidden"])
+        shown = tuple(history_of(SimpleNamespace(**row)) for row in kept)
+    return Stored(stream_id=stream.id, new=added, shown=shown)
 
 
 def lines_by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
@@ -201,6 +216,11 @@ def rows_of_turn(connection: Connection, turn: Row[Any]) -> list[Row[Any]]:
     ids = [*turn.line_ids, *([turn.reply_id] if turn.reply_id else [])]
     found = lines_by_id(connection, ids)
     return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+
+def recorded_turns(connection: Connection) -> set[str]:
+    """Return the ids of all recorded turns: 90 bytes each."""
+    return set(connection.scalars(select(TURN.c.id).where(TURN.c.state == "recorded")))
 
 
 def open_batches(connection: Connection) -> list[Batch]:

@@ -26,6 +26,12 @@ _C = _JOB.c
 _FREE = {"lease_until": None, "lease_token": None}
 _FRESH = and_(_C.attempts == 0, _C.crashes == 0)
 _LEASED = _C.state == "leased"
+# Statements of the hot path are built once: building them each time costs more than running them.
+_ADDED = insert(_JOB)
+_ADD = _ADDED.on_conflict_do_nothing(index_elements=["key"])
+_CLEARED = {"state": "ready", "attempts": 0, "crashes": 0, "last_error": None, "error_kind": None}
+_ARMED = {name: _ADDED.excluded[name] for name in ("payload", "run_after", "updated_at")}
+_ARM = _ADDED.on_conflict_do_update(index_elements=["key"], set_={**_ARMED, **_CLEARED, **_FREE})
 
 
 def enqueue(
@@ -44,15 +50,15 @@ def enqueue(
     reindex that must run once more. An attempt of it that is under way loses its lease, since it may have read too early.
     """
     at = milliseconds(now)
-    row = {"kind": kind, "key": key, "payload": dict(payload), "run_after": milliseconds(run_after or now)}
-    added = insert(_JOB).values(**row, created_at=at, updated_at=at)
-    if again:
-        armed = {"payload": added.excluded.payload, "run_after": added.excluded.run_after, "updated_at": at}
-        cleared = {"state": "ready", "attempts": 0, "crashes": 0, "last_error": None, "error_kind": None}
-        statement = added.on_conflict_do_update(index_elements=["key"], set_={**armed, **cleared, **_FREE})
-    else:
-        statement = added.on_conflict_do_nothing(index_elements=["key"])
-    return connection.execute(statement).rowcount > 0
+    row = {
+        "kind": kind,
+        "key": key,
+        "payload": dict(payload),
+        "run_after": milliseconds(run_after or now),
+        "created_at": at,
+        "updated_at": at,
+    }
+    return connection.execute(_ARM if again else _ADD, [row]).rowcount > 0
 
 
 def claim(

@@ -1,6 +1,7 @@
 """Rows to values and back, at the store's edge."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, Literal, cast
 
 from sqlalchemy import Row
@@ -123,7 +124,7 @@ def line_of(row: Row[Any]) -> Line:
     )
 
 
-def shown_text(row: Row[Any]) -> str:
+def shown_text(row: Row[Any] | SimpleNamespace) -> str:
     """Return a line as it reads in a history: a notice is named, with its figures, before the viewer's own words."""
     if row.kind != "notice":
         return str(row.text)
@@ -133,8 +134,8 @@ def shown_text(row: Row[Any]) -> str:
     return " ".join(filter(None, [f"[{' '.join([detail.get('kind', 'notice'), *named])}]", row.text]))
 
 
-def history_of(row: Row[Any]) -> HistoryLine:
-    """Return a line of the history."""
+def history_of(row: Row[Any] | SimpleNamespace) -> HistoryLine:
+    """Return a line of the history, from its row or from the values of one."""
     return HistoryLine(
         id=row.id,
         at=moment(row.at),

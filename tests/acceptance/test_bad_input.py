@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from builders_cli import Run, a_chat_line, a_stream_line, an_evening, clean_environment, ricordo, turns_of, write_log_file
 
+pytestmark = pytest.mark.timeout(400)  # several processes a test, each of which loads everything
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 HOLD = (
     "import pathlib, sys\nfrom memory.store.instance_lock import InstanceLock\n"

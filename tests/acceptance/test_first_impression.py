@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from builders_cli import ROOT, ricordo
 
+pytestmark = pytest.mark.timeout(400)  # several processes a test, each of which loads everything
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

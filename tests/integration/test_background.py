@@ -111,7 +111,7 @@ async def test_a_deleted_message_leaves_the_index(house: House) -> None:
 async def test_a_banned_viewer_s_collection_goes_whole(house: House) -> None:
     await a_turn(house, 1)
     await house.background.worker.run_due()
-    await house.recorder.delete("s1", Deletion(at=START, scope="user", user_id="1"))
+    await house.recorder.delete("s1", Deletion(at=START + timedelta(hours=1), scope="user", user_id="1"))
     await house.background.worker.run_due()
     assert await house.vectors.ids("viewer-1") == set()
     assert await house.background.indexer.drift() == []
@@ -135,6 +135,9 @@ async def test_live_a_turn_is_indexed_in_the_background_until_it_stops(tmp_path:
 
 
 async def test_every_tick_of_the_schedule_finds_its_chore(tmp_path: Path, house: House) -> None:
+    await a_turn(house, 1)
+    await house.recorder.delete("s1", Deletion(at=START, scope="message", message_id="m1-1"))
+    await house.background.worker.run_due()
     with capture_logs() as logs:
         await house.background.start(tmp_path)
         for name in ("drain", "recover", "checkpoint", "prune", "drift", "vacuum"):

@@ -13,6 +13,7 @@ from fakes.hash_embedder import HashEmbedder
 from memory import (
     BotReply,
     CachedEmbedder,
+    Deletion,
     EmbeddingCache,
     ForgetRequest,
     InvalidRow,
@@ -322,3 +323,15 @@ async def test_a_viewer_who_was_forgotten_leaves_an_audit_without_words(tmp_path
             LATER,
         )
         assert await memory.audit(viewer_id="202") == []
+
+
+async def test_the_nightly_cleaning_takes_out_the_bytes_that_moderation_left(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await a_past_stream(memory)
+        nightly = memory._parts.upkeep._background.purger.clean_if_needed
+        await nightly()  # nothing was purged yet
+        await memory.delete("s0", Deletion(at=LATER, scope="message", message_id="m1"))
+        await memory.run_jobs()
+        await nightly()
+        assert files_with(tmp_path, "Birba", "birb") == []
+        assert files_with(tmp_path, "Nerone") != []

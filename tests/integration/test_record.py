@@ -14,9 +14,9 @@ from memory.model import ReplyState
 async def test_observing_stores_lines_once_and_counts_the_new_ones(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         first = batch(message("m1"), message("m2", user=BOB))
-        assert await store.recorder.observe(first) == 2
-        assert await store.recorder.observe(first) == 0
-        assert await store.recorder.observe(batch(message("m2"), message("m3"))) == 1
+        assert (await store.recorder.observe(first)).new == 2
+        assert (await store.recorder.observe(first)).new == 0
+        assert (await store.recorder.observe(batch(message("m2"), message("m3")))).new == 1
         assert [line.id for line in await store.reader.history("s1", 10)] == ["m1", "m2", "m3"]
 
 
@@ -175,7 +175,7 @@ async def test_a_full_disk_loses_nothing_of_the_turn(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable, match="disk is full"):
             await store.recorder.observe(whole.batch)
         await store.rows("PRAGMA max_page_count=1000000")
-        assert await store.recorder.observe(whole.batch) == 1
+        assert (await store.recorder.observe(whole.batch)).new == 1
         await store.rows("PRAGMA max_page_count=1")
         with pytest.raises(StoreUnavailable, match="disk is full"):
             await store.recorder.record(replace(whole, said=said("y" * 50_000)))

@@ -3,10 +3,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from builders_cli import Run
 from builders_memory import a_past_stream, opened
 from builders_recall import CHANNEL
 from fakes.llm_server import FakeLlmServer
+from pydantic import SecretStr
 
 from bot.app import remember_channel
 from bot.cli import checks
@@ -104,6 +106,26 @@ async def test_a_language_model_that_answers_is_ok_and_one_that_does_not_is_wron
     found = await check_llm(Settings(llm=Llm(base_url="http://127.0.0.1:9/v1", model="m")))
     assert found.state == "wrong"
     assert "does not answer" in found.text
+
+
+@pytest.mark.parametrize(("status", "told"), [(401, "refuses the key"), (503, "a fault of its own"), (404, "answers")])
+async def test_the_status_of_a_language_model_is_understood(status: int, told: str) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    app = web.Application()
+    app.router.add_get("/v1/models", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    try:
+        found = await check_llm(Settings(llm=Llm(base_url=f"http://127.0.0.1:{port}/v1", model="m", api_key=SecretStr("k"))))
+    finally:
+        await runner.cleanup()
+    assert told in found.text
+    assert (found.state == "ok") == (status == 404)
 
 
 def test_tokens_that_others_can_read_are_wrong(tmp_path: Path) -> None:

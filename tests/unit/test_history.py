@@ -118,3 +118,27 @@ async def test_before_a_stream_began_nothing_is_read() -> None:
     reader = InMemoryReader()
     await History(reader, bound=4).added()
     assert reader.calls == []
+
+
+async def test_stored_lines_are_appended_without_reading_and_push_the_oldest_out() -> None:
+    reader = InMemoryReader()
+    reader.lines["s1"] = [a_line("1", "x"), a_line("2", "x")]
+    history = a_history(reader)
+    await history.added()
+    assert history.append("s1", [a_line(name, "x") for name in "345"], since=history.changes)
+    assert await ids(history) == ["2", "3", "4", "5"]
+    assert reader.calls == ["history"]
+
+
+async def test_lines_are_not_appended_where_only_sql_knows_what_stands_there() -> None:
+    reader = InMemoryReader()
+    history = a_history(reader)
+    await history.added()
+    since = history.changes
+    assert not history.append("s1", None, since=since)
+    assert not history.append("s2", [a_line("1", "x")], since=since)
+    history.removed()  # a deletion came while the lines were being stored
+    assert not history.append("s1", [a_line("1", "x")], since=since)
+    await history.added()
+    assert not history.append("s1", [a_line("1", "x")], since=since)
+    assert await ids(history) == []

@@ -6,10 +6,12 @@ import pytest
 from builders_jobs import a_worker, an_indexer, change, enqueue, erase, marks, open_database, states, turns
 from fakes.file_vectors import FileVectors
 from fakes.noted_embedder import NotedEmbedder
+from sqlalchemy import select
 
 from memory.errors import CollectionLost, IndexUnavailable, ModelUnavailable
 from memory.ports import Vectors
 from memory.store.database import Database
+from memory.store.episodes import TURN
 
 
 @pytest.fixture
@@ -196,3 +198,34 @@ async def test_purge_leaves_what_lives(database: Database, vectors: FileVectors)
     await indexer.index([{"turn": "t1"}])
     await indexer.purge([{"documents": {"viewer-a": [a]}, "collections": ["stream-s1", "viewer-b"]}])
     assert vectors.everything() == {"viewer-a": {a}, "viewer-b": {b}, "stream-s1": {whole}}
+
+
+async def test_what_was_embedded_ahead_is_not_embedded_again(database: Database, vectors: FileVectors) -> None:
+    await turns(database, [1, 2])
+    embedder = NotedEmbedder()
+    indexer = an_indexer(database, vectors, embedder)
+    async with database.reading() as session:
+        ids = list(await session.scalars(select(TURN.c.id)))
+    indexer.embed_ahead([{"turn": ids[0]}])
+    worker = a_worker(database)
+    worker.register("index", indexer.index)
+    assert await worker.run_due() == 2
+    texts = [text for asked in embedder.asked for text in asked]
+    assert len(texts) == len(set(texts)) == 6
+    assert len(embedder.asked[0]) == 3
+    assert await marks(database) == ["hash/1 (8)"] * 6
+    await indexer.stop()
+
+
+async def test_a_failure_ahead_is_met_again_by_the_job(database: Database, vectors: FileVectors) -> None:
+    await turns(database, [1])
+    embedder = NotedEmbedder()
+    embedder.faults = [ModelUnavailable("away"), ModelUnavailable("away")]
+    indexer = an_indexer(database, vectors, embedder)
+    async with database.reading() as session:
+        payload = {"turn": (await session.scalars(select(TURN.c.id))).one()}
+    indexer.embed_ahead([payload])
+    with pytest.raises(ModelUnavailable):
+        await indexer.index([payload])
+    await indexer.index([payload])
+    assert len(vectors.everything()["stream-s1"]) == 1

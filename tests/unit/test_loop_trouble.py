@@ -8,7 +8,7 @@ from bot.batching import BatchingSettings
 from bot.loop import ChatLoop
 from bot.loop_settings import LoopSettings
 from bot.manners import MannersSettings
-from memory import Batch, Deletion, Event, InvalidRow, MemoryClosed, StoreUnavailable
+from memory import Batch, Deletion, Event, InvalidRow, MemoryClosed, StateCall, StoreUnavailable
 
 
 async def test_nothing_is_lost_while_the_database_is_away_for_a_moment() -> None:
@@ -167,3 +167,22 @@ async def test_a_loop_needs_a_responder_where_its_own_replies_are_wanted() -> No
     bench = Bench()
     with pytest.raises(ValueError, match="needs a responder"):
         ChatLoop(bench.parts, LoopSettings(replies="log"), HOME)
+
+
+async def test_what_a_resumed_log_changed_before_is_not_changed_again() -> None:
+    events: list[Event] = [online()]
+    for n in range(20):
+        events.append(message("ciao", seconds=n * 20, by=f"v{n}"))
+        events.append(StateCall(at=at(n * 20 + 1), tool="joke_add", arguments={"id": f"j{n}", "text": "x", "participants": []}))
+        events.append(Deletion(at=at(n * 20 + 2), scope="user", user_id="somebody"))
+    memory = FakeMemory()
+    await run(Bench(memory=memory), *events[:31], finish=False)
+    done, turns = (len(memory.calls), len(memory.deletions)), len(memory.turns)
+    resumed = Bench(memory=memory, settings=LoopSettings(resume=True, recorded_turns=turns))
+    await run(resumed, *events[: 3 * turns - 2], finish=False)
+    assert resumed.loop.behind
+    assert (len(memory.calls), len(memory.deletions)) == done
+    await run(resumed, *events[3 * turns - 2 :])
+    assert not resumed.loop.behind
+    assert len(memory.turns) == 20
+    assert {call.arguments["id"] for call in memory.calls} == {f"j{n}" for n in range(20)}

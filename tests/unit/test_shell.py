@@ -76,7 +76,8 @@ def test_an_unknown_command_or_option_is_wrong_usage(run: Run) -> None:
 
 def test_every_command_has_help_with_an_example(run: Run) -> None:
     commands = [
-        ("run",), ("replay",), ("import",), ("reindex",), ("doctor",), ("jobs",), ("jobs", "retry"), ("jobs", "bury"),
+        ("run",), ("replay",), ("import",), ("reindex",), ("doctor",), ("eval",), ("forget",), ("correct",), ("export",),
+        ("jobs",), ("jobs", "retry"), ("jobs", "bury"),
         ("memory", "show"), ("memory", "search"), ("memory", "stats"), ("config", "init"), ("config", "check"),
         ("config", "show"),
     ]  # fmt: skip

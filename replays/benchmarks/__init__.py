@@ -1,0 +1,1 @@
+"""Public benchmarks of long conversations, put to the same memory as the chat."""

@@ -1,0 +1,41 @@
+"""The benchmarks run, and say what they measured."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench", "--quick", "--json", "--out", str(tmp_path)]
+    environment = os.environ | {"RICORDO_DATA": str(tmp_path / "absent")}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    figures = {(row["bench"], row["name"]): row for row in json.loads(ended.stdout)}
+    assert {bench for bench, _ in figures} == {"replay", "record", "embed", "search", "answer"}
+    assert figures[("replay", "messages")]["value"] == 1200
+    assert figures[("replay", "dead jobs")]["met"]
+    assert figures[("replay", "recalls asked")]["value"] > 10
+    assert figures[("record", "observe + record, 20 lines p99")]["baseline"] > 0
+    assert "replay …" in ended.stderr
+
+
+def test_benchmarks_without_data_say_where_to_get_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench", "replay", "--out", str(tmp_path)]
+    environment = os.environ | {"RICORDO_DATA": str(tmp_path / "absent")}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "--quick" in ended.stderr
+
+
+def test_an_unknown_benchmark_is_refused_with_the_names_of_all(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench", "speed", "--out", str(tmp_path)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "replay, record, search, answer" in ended.stderr
