@@ -190,14 +190,15 @@ def _sources(
     ground: _Ground, reader: Reader, rules: tuple[Rules, ...], *, on_lost: Callable[[tuple[str, ...]], None]
 ) -> dict[SourceKind, Source]:
     dense = Dense(ground.index, ground.embedder, ground.caches.vectors, on_lost=on_lost)
-    lexical, slot = Lexical(reader), Slot(ground.index, ground.embedder, rules)
+    lexical, slot = Lexical(reader, rules), Slot(ground.index, ground.embedder, rules)
     search = ScopedSearch((dense, lexical), reader, ground.caches.hits)
+    episodes = ScopedSearch((dense, lexical), reader, ground.caches.hits, rules=rules)
     personal = ScopedSearch((dense, lexical, slot), reader, ground.caches.hits, rules=rules)
     viewer = ViewerSource(reader, personal, ground.caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
-        SourceKind.EPISODE: StreamSource(search),
+        SourceKind.EPISODE: StreamSource(reader, episodes),
         SourceKind.LORE: LoreSource(reader, search, ground.caches.lore),
         SourceKind.STATE: StateSource(reader),
     }

@@ -49,7 +49,7 @@ class ScopedSearch:
         self._channels = tuple(channels)
         self._reader = reader
         self._hits = hits
-        self._rules = tuple(rules)
+        self._weigher = worthiness.Weigher(rules) if rules else None
 
     async def rank(
         self, request: SourceRequest, asking: Asking, *, collection: str, limit: int, belongs: Callable[[Document], bool]
@@ -73,8 +73,8 @@ class ScopedSearch:
         best = {id_ for hits in alive.values() for id_, _ in hits[:limit]}
         if recency.NAME in asking.recipe.channels:
             alive[recency.NAME] = recency.by_recency((kept[id_] for id_ in best), asking.at)
-        if worthiness.NAME in asking.recipe.channels and self._rules:
-            alive[worthiness.NAME] = worthiness.by_worth((kept[id_] for id_ in best), self._rules)
+        if worthiness.NAME in asking.recipe.channels and self._weigher is not None:
+            alive[worthiness.NAME] = self._weigher.by_worth(kept[id_] for id_ in best)
         return [
             _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
         ]
@@ -110,8 +110,11 @@ def true_at(document: Document, moment: datetime) -> bool:
 
 
 def _depth(limit: int, hidden: int) -> int:
-    """Enough hits that `limit` are left when every hidden line was among them, in steps, so that cached hits are met again."""
-    return -(-(limit + hidden) // _DEPTH_STEP) * _DEPTH_STEP
+    """Enough hits that more than `limit` are left when every hidden line was among them.
+
+    In steps, so that cached hits are met again; more, so that the best of one channel keep what another gave them.
+    """
+    return ((limit + hidden) // _DEPTH_STEP + 1) * _DEPTH_STEP
 
 
 def _fits(document: Document, request: SourceRequest, asking: Asking, belongs: Callable[[Document], bool]) -> bool:
