@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -76,6 +77,7 @@ class Hooks:
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
     recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
+    said: Sequence[tuple[str, datetime]] = ()  # what that run said last, and when: it is not said again soon
     replies: Literal["bot", "log"] = "bot"
 
 
@@ -258,17 +260,17 @@ def make_loop(
     responder: Responder | None = None
     if hooks.replies == "bot":
         responder = llm_responder(settings, hooks.model, addressing) if hooks.model else MemoryResponder(addressing)
-    virtual = isinstance(clock, VirtualClock)
+    pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
+    speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
+    manners = Manners(_manners(settings), addressing)
+    for text, at in hooks.said:
+        manners.note_said(text, now=at)
+        speaker.note_said(text, at)
     parts = TurnParts(
         memory=memory,
         responder=responder,
-        speaker=Speaker(
-            hooks.voice or ConsoleVoice(),
-            SpeakSettings(per_window=settings.manners.messages_per_window),
-            clock,
-            pause=_at_once if virtual else asyncio.sleep,
-        ),
-        manners=Manners(_manners(settings), addressing),
+        speaker=speaker,
+        manners=manners,
         clock=clock,
         deleted=Tombstones(),
         reply_seconds=settings.llm.timeout_seconds + 5,

@@ -126,10 +126,13 @@ class Speaker:
             await self._pause(wait)
         if not wanted():
             return Delivery(state="withheld", reason="deleted")
-        at = max(self._clock.now(), now + timedelta(seconds=wait))
+        self.note_said(text, max(self._clock.now(), now + timedelta(seconds=wait)))
+        return await self._voice.say(text, reply_to)
+
+    def note_said(self, text: str, at: datetime) -> None:
+        """Count a line as posted at that moment (a resumed replay takes up the pace where it was)."""
         self._pace.take(at)
         self._recent.append((plain(text), at))
-        return await self._voice.say(text, reply_to)
 
     def _is_duplicate(self, text: str, now: datetime) -> bool:
         since = now - timedelta(seconds=self._settings.duplicate_seconds)

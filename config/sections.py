@@ -118,13 +118,15 @@ class Retrieval(Section):
     channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
         default=("dense", "lexical", "slot", "graph", "recency", "worth"), description="Ways to look inside a place."
     )
-    viewer_hits: Positive = Field(default=4, description="Candidates asked of one viewer's memory.")
-    episode_hits: Positive = Field(default=3, description="Candidates asked of one stream.")
+    viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
+    episode_hits: Positive = Field(default=2, description="Candidates asked of one stream.")
     lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
-    gap: Share = Field(default=0.35, description="A source is cut where its scores fall by this part of the best one.")
+    gap: Share = Field(default=0.3, description="A source is cut where its scores fall by this part of the best one.")
     dense_floor: float = Field(default=0.15, description="Cosine below which a hit counts for nothing.")
-    lexical_floor: Weight = Field(default=0.0, description="BM25 score below which a hit counts for nothing.")
+    lexical_floor: Weight = Field(
+        default=3.0, description="BM25 score below which a hit among a viewer's own words counts for nothing."
+    )
     fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
 
     @model_validator(mode="after")
@@ -162,7 +164,7 @@ class Budget(Section):
     lore_share: Share = Field(default=0.25, description="Part of the block that the canon may fill.")
     profile_share: Share = Field(default=0.25, description="Part of the block that profiles may fill.")
     recall_share: Share = Field(default=0.5, description="Part of the block that viewers' own messages may fill.")
-    episode_share: Share = Field(default=0.4, description="Part of the block that past turns may fill.")
+    episode_share: Share = Field(default=0.75, description="Part of the block that past turns may fill.")
 
 
 class Caches(Section):

@@ -3,15 +3,23 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from memory.latest import newest_wins
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import words
 from memory.recipes import Gate, Limits, Recipe
+from memory.rules import Rules
 from memory.salience import PRIORS
 
+FIRST_EASE = 0.03  # how much less the best of a place needs than the others
+OPEN_EASE = 0.15  # how much less anything needs where all that is known is asked for
+UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
+_MEASURED = PRIORS | {"dense", "lexical", "slot"}
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 
 
-def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
+def gate(
+    evidence: Sequence[Evidence], plan: Plan, recipe: Recipe, rules: Sequence[Rules] = ()
+) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
     """Return the evidence that is good enough, in its order, and what was left out (`below_gate`).
 
     A hit stays if one channel vouches for it: an exact look-up, a dense cosine at or above `dense_floor`, or a lexical score
@@ -24,8 +32,15 @@ def gate(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> tuple[tupl
     nothing.
     """
     limits = recipe.gate
-    strong = [item for item in evidence if _vouched(item, limits) and item.score >= _floor(item, recipe)]
+    vouched = [item for item in evidence if _vouched(item, limits) or plan.explicit_recall]
+    best = _best(vouched)
+    strong = [
+        item
+        for item in vouched
+        if item.score >= _floor(item, recipe, first=item is best[_place(item)], explicit=plan.explicit_recall)
+    ]
     kept = _first(strong if plan.explicit_recall else _near_the_best(strong, recipe), recipe.limits)
+    kept = list(newest_wins(kept, plan, rules))
     if not plan.explicit_recall:
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
@@ -47,17 +62,24 @@ def _left_out(item: Evidence) -> LeftOut:
 
 def _vouched(item: Evidence, limits: Gate) -> bool:
     given = item.channels
-    if given.get("dense", -1.0) >= limits.dense_floor or given.get("lexical", 0.0) > limits.lexical_floor:
+    if item.request.kind is SourceKind.LORE or any(channel not in _MEASURED for channel in given):
         return True
-    if given.get("slot", -1.0) >= limits.dense_floor:
-        return True
-    return any(channel not in PRIORS and channel not in {"dense", "lexical", "slot"} for channel in given)
+    if item.document.kind == "message" and given.get("worth", 1.0) <= 0:
+        return False
+    personal = item.request.kind is SourceKind.RECALL
+    dense = limits.dense_floor if "slot" in given or not personal else limits.dense_floor * UNSLOTTED
+    lexical = limits.lexical_floor if personal else 0.0
+    return (
+        given.get("dense", -1.0) >= dense or given.get("lexical", 0.0) > lexical or given.get("slot", -1.0) >= limits.slot_floor
+    )
 
 
-def _floor(item: Evidence, recipe: Recipe) -> float:
+def _floor(item: Evidence, recipe: Recipe, *, first: bool, explicit: bool) -> float:
+    limits = recipe.gate
     if recipe.fusion.method != "level" or "exact" in item.channels:
-        return recipe.gate.fused_floor
-    return max(recipe.gate.fused_floor, recipe.gate.levels.get(item.document.kind, 0.0))
+        return limits.fused_floor
+    ease = OPEN_EASE if explicit else FIRST_EASE if first else 0.0
+    return max(limits.fused_floor, limits.levels.get(item.document.kind, 0.0) - ease)
 
 
 def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
@@ -69,20 +91,31 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     }
     taken: Counter[str] = Counter()
     kept = []
-    for item in evidence:
-        taken[item.request.name] += 1
-        if taken[item.request.name] <= most.get(item.request.kind, len(evidence)):
+    for item in sorted(evidence, key=lambda one: -one.score):
+        taken[_place(item)] += 1
+        if taken[_place(item)] <= most.get(item.request.kind, len(evidence)):
             kept.append(item)
-    return kept
+    return [item for item in evidence if any(item is one for one in kept)]
+
+
+def _place(item: Evidence) -> str:
+    """Return what competes with each other: a viewer's memory, and all the streams that one question points to."""
+    return "episode" if item.request.kind is SourceKind.EPISODE else item.request.name
+
+
+def _best(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
+    """Return the best item of each place."""
+    best: dict[str, Evidence] = {}
+    for item in evidence:
+        if _place(item) not in best or item.score > best[_place(item)].score:
+            best[_place(item)] = item
+    return best
 
 
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     if recipe.fusion.method == "level":
-        top: dict[str, float] = {}
-        for item in evidence:
-            top[item.request.name] = max(top.get(item.request.name, 0.0), item.score)
-        exact = {id(item) for item in evidence if "exact" in item.channels}
-        return [i for i in evidence if id(i) in exact or i.score >= (1 - recipe.gate.gap) * top[i.request.name]]
+        top = _best(evidence)
+        return [i for i in evidence if "exact" in i.channels or i.score >= (1 - recipe.gate.gap) * top[_place(i)].score]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

@@ -11,7 +11,7 @@ from memory.wording import Wording, ago
 
 OPENING, CLOSING = "<memory>", "</memory>"
 LONGEST_NAME, LONGEST_QUOTE, LONGEST_CANON = 30, 300, 900  # code points
-TURN_LINES = 4  # lines of a turn that are shown at most
+TURN_LINES = 7  # lines of a turn that are shown at most
 _STAND_INS = str.maketrans({"<": "(", ">": ")", '"': "”", "`": "'", "[": "(", "]": ")", "\\": "/", "{": "(", "}": ")"})
 
 

@@ -51,7 +51,11 @@ def _by_content(
     reading: Reading, people: Collection[str], lines: Sequence[HistoryLine], *, names: Collection[str], rules: Sequence[Rules]
 ) -> str:
     asked = content_stems(reading.text, rules, without=names)
-    told = [line for line in lines if line.author and (line.author.id in people or not people)]
+    told = [
+        line
+        for line in lines
+        if line.author and (line.author.id in people or not people) and not line.text.rstrip().endswith("?")
+    ]
     if not asked or (not people and len(asked) < 2) or (len(asked) == 1 and len(next(iter(asked))) < TELLING):  # noqa: PLR2004 - one word of an open question proves nothing
         return ""
     best = max((len(asked & content_stems(line.text, rules)) / len(asked) for line in told), default=0.0)

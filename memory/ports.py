@@ -119,6 +119,13 @@ class MemoryReader(Protocol):
         """Return the newest documents of a collection, newest first."""
         ...
 
+    async def around(self, ids: Sequence[str], each_side: int) -> dict[str, tuple[list[Document], list[Document]]]:
+        """Return, for each living document among `ids`, those written just before and just after it in its collection.
+
+        Up to `each_side` of either, in the order of writing.
+        """
+        ...
+
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         """Return the facts (kind `fact`) about a viewer, stated by themselves, true now or at `as_of`; newest first."""
         ...

@@ -85,7 +85,7 @@ class Recaller:
         look = await self._look_until_nothing_is_erased(question, trace)
         # From here on nothing is awaited: what is erased from now on is erased after this recall.
         evidence = trace.step("fuse", fuse, look.found.rankings, recipe)
-        strong, weak = trace.step("gate", gate, evidence, look.plan, recipe, count=_kept)
+        strong, weak = trace.step("gate", gate, evidence, look.plan, recipe, self._rules, count=_kept)
         fresh, repeats = trace.step("dedup", drop_repeats, strong, look.window, batch, recipe, count=_kept)
         block = trace.step("budget", self._fit, fresh, look, question, count=_lines)
         return Recall(

@@ -32,13 +32,13 @@ class Limits:
     history_messages: int = 30
     viewers: int = 3  # targets of one plan
     viewers_max: int = 5
-    viewer_hits: int = 4  # candidates asked of each viewer's memory
-    episode_hits: int = 3
+    viewer_hits: int = 3  # shown of each viewer's memory at most
+    episode_hits: int = 2
     lore_hits: int = 2
     state_hits: int = 6
     block_tokens: int = 600  # hard
     section_shares: dict[str, float] = field(
-        default_factory=lambda: {"state": 0.2, "lore": 0.25, "profile": 0.25, "recall": 0.5, "episode": 0.4}
+        default_factory=lambda: {"state": 0.2, "lore": 0.25, "profile": 0.25, "recall": 0.5, "episode": 0.75}
     )
 
 
@@ -65,11 +65,12 @@ class Gate:
     """Scores below which a source returns nothing."""
 
     dense_floor: float = 0.15
-    lexical_floor: float = 0.0
+    lexical_floor: float = 3.0  # among a viewer's own words; elsewhere every shared word counts
+    slot_floor: float = 0.25
     fused_floor: float = 0.0
-    gap: float = 0.35  # how far below the best of its source a hit may stay, 0 to 1
+    gap: float = 0.3  # how far below the best of its source a hit may stay, 0 to 1
     levels: dict[str, float] = field(  # least fused score by kind of document, where fusion is by level
-        default_factory=lambda: {"message": 0.45, "fact": 0.5, "claim": 0.5, "turn": 0.2, "reply": 0.25, "lore": 0.1}
+        default_factory=lambda: {"message": 0.45, "fact": 0.5, "claim": 0.5, "turn": 0.1, "reply": 0.1, "lore": 0.0}
     )
 
 

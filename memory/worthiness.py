@@ -1,6 +1,7 @@
 """How much a line says about its author: what a viewer's memory is asked for. A prior beside what the question asks. Pure."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ NAME = "worth"
 FULL = 7  # different content words from which a line says as much as chat lines do
 LEAST_WORDS, LEAST_CONTENT = 3, 2  # below: a greeting, a cheer, a reaction
 LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; together 1
+QUOTING = 0.3  # share that is left where others are quoted
+TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
-_QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"")
+_QUOTED = re.compile(r"«[^»]* [^»]* [^»]*»|“[^”]* [^”]* [^”]*”|\"[^\" ]+ [^\" ]+ [^\"]*\"")  # three words at least
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 
@@ -29,47 +32,91 @@ class Worth:
     number: bool
     naming: bool  # a proper name inside the sentence
     shouted: bool
+    jest: bool  # irony, play, what would be
+    quoting: bool  # others' words stand in it
 
     @property
     def score(self) -> float:
         """Return 0 (nothing to remember) to 1."""
-        if self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
+        if self.jest or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
             return 0.0
         score = LENGTH * min(self.content, FULL) / FULL + PERSON * self.person + NUMBER * self.number + NAMING * self.naming
-        return score * (SHOUTED if self.shouted else 1.0)
+        return score * (SHOUTED if self.shouted else 1.0) * (QUOTING if self.quoting else 1.0)
 
 
 def worth(text: str, rules: Sequence[Rules]) -> float:
     """Return how much a chat line tells about its author, 0 to 1.
 
-    Questions, links, commands, quoted speech and lines of fewer than three words tell nothing; more content words, the first
-    person, numbers and names tell more.
+    Questions, links, commands, jest and lines of fewer than three words tell nothing, and quoted speech next to nothing; more
+    content words, the first person, numbers and names tell more.
     """
+    said = words(_own(text))
+    if len(said) < LEAST_WORDS or _content(said, rules) < LEAST_CONTENT:
+        return 0.0
     return weighed(text, rules).score
 
 
 def weighed(text: str, rules: Sequence[Rules]) -> Worth:
     """Return the signs that `worth` adds up."""
-    own = "" if text.startswith("!") else _stated(text[:LONGEST_TEXT])
+    own = _own(text)
     said = words(own)
-    plain = spaced(own)
+    plain = f" {' '.join(said)} "
+    jest = any(rule.jest.found(spaced(text)) for rule in rules)
     for rule in rules:
         plain = rule.person.first_not.removed(plain)
     letters = [char for char in own if char.isalpha()]
     return Worth(
-        content=len({word for word in said if carries(word, rules)}),
+        content=_content(said, rules),
         words=len(said),
         person=any(rule.person.first.found(plain) for rule in rules),
         number=any(char.isdigit() for char in own),
         naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
         shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
+        jest=jest,
+        quoting=_QUOTED.search(text[:LONGEST_TEXT]) is not None,
     )
 
 
-def by_worth(documents: Iterable[Document], rules: Sequence[Rules]) -> list[tuple[str, float]]:
-    """Return the documents with their worth, best first. Statements and turns are worth keeping as such."""
-    scored = [(one.id, worth(one.text, rules) if one.kind == "message" else 1.0) for one in documents]
-    return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+class Weigher:
+    """Weighs documents; what was weighed is remembered as a number, without the text."""
+
+    def __init__(self, rules: Sequence[Rules], *, entries: int = 20_000) -> None:
+        """Remember so many documents."""
+        self._rules = tuple(rules)
+        self._entries = entries
+        self._known: OrderedDict[tuple[str, int], float] = OrderedDict()
+
+    def by_worth(self, documents: Iterable[Document]) -> list[tuple[str, float]]:
+        """Return the documents with their worth, best first.
+
+        A message counts by what it says of its author, a turn or a reply by how much it says; statements count in full.
+        """
+        scored = [(one.id, self._worth_of(one)) for one in documents]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+
+    def _worth_of(self, document: Document) -> float:
+        key = (document.id, hash(document.text))
+        if key not in self._known:
+            self._known[key] = _weight(document, self._rules)
+            if len(self._known) > self._entries:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+
+def _weight(document: Document, rules: Sequence[Rules]) -> float:
+    if document.kind == "message":
+        return worth(document.text, rules)
+    if document.kind in {"turn", "reply"}:
+        return max(min(_content(words(_own(line)), rules), FULL) for line in document.text.split("\n")) / FULL * TOLD
+    return 1.0
+
+
+def _own(text: str) -> str:
+    return "" if text.startswith("!") else _stated(text[:LONGEST_TEXT])
+
+
+def _content(said: Iterable[str], rules: Sequence[Rules]) -> int:
+    return len({word for word in said if carries(word, rules)})
 
 
 def _stated(text: str) -> str:

@@ -27,6 +27,7 @@ from replays.turns import TurnFile
 
 log = structlog.get_logger(__name__)
 LONGEST_PAUSE_SECONDS = 5.0
+REMEMBERED_REPLIES = 40  # more than manners and pace look back
 NOBODY = Channel(id="login:unknown", login="unknown", name="unknown")
 BOT = BotIdentity(id="bot:ricordo", login="ricordo", name="Ricordo", aliases=("ricordo",))
 
@@ -144,6 +145,7 @@ class Replay:
                     on_turn=partial(self._over, settling),
                     resume=True,
                     recorded_turns=resumed,
+                    said=turns.said(REMEMBERED_REPLIES),
                     replies=options.replies,
                 )
                 loop = home.loop(self._settings, hooks)

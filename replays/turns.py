@@ -1,6 +1,7 @@
 """`turns.jsonl`: every turn of a replay as one JSON object a line; the same input gives the same bytes, latencies aside."""
 
 import json
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -88,6 +89,7 @@ def turn_to_json(turn: Turn, seconds: Mapping[str, float]) -> dict[str, Any]:
             "state": said.state,
             "reason": said.reason,
             "text": said.text,
+            "at": _time(said.at),
             "to": list(said.in_reply_to),
             "model": said.model,
         },
@@ -120,6 +122,17 @@ class TurnFile:
             ends.pop()
         self._file.truncate(ends[-1] if ends else 0)
         return len(ends)
+
+    def said(self, count: int) -> list[tuple[str, datetime]]:
+        """Return the last `count` replies that the kept turns sent, oldest first: what was said, and when."""
+        replies: deque[tuple[str, datetime]] = deque(maxlen=count)
+        self._file.seek(0)
+        for raw in self._file:
+            reply = json.loads(raw)["reply"]
+            if reply["state"] == "sent" and reply["at"]:
+                replies.append((reply["text"], datetime.fromisoformat(reply["at"])))
+        self._file.seek(0, 2)
+        return list(replies)
 
     def write(self, turn: Turn, seconds: Mapping[str, float]) -> None:
         """Append one turn."""

@@ -10,6 +10,7 @@ import structlog
 from memory import worthiness
 from memory.caches import Cache, Hits
 from memory.channels import Channel, recency
+from memory.dedup import told_by_facts
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
 from memory.recipes import Recipe
@@ -48,7 +49,7 @@ class ScopedSearch:
         self._channels = tuple(channels)
         self._reader = reader
         self._hits = hits
-        self._rules = tuple(rules)
+        self._weigher = worthiness.Weigher(rules) if rules else None
 
     async def rank(
         self, request: SourceRequest, asking: Asking, *, collection: str, limit: int, belongs: Callable[[Document], bool]
@@ -56,7 +57,8 @@ class ScopedSearch:
         """Return one ranking a channel: the best living documents of each, `limit` at least, with what the others gave them.
 
         `belongs` says whose documents may come back. The collection is the scope already, so a document that does not belong is
-        a fault of the index: it is dropped and reported, never shown.
+        a fault of the index: it is dropped and reported, never shown. A message whose words a fact drawn from it holds is left
+        to the fact, so that one statement does not take two places.
         """
         if not request.query.strip():
             return []
@@ -65,12 +67,14 @@ class ScopedSearch:
         found = await self._ask_channels(request, asking, collection, depth)
         documents = await self._reader.documents(list({id_ for hits in found.values() for id_, _ in hits}))
         kept = {document.id: document for document in documents.values() if _fits(document, request, asking, belongs)}
+        for told in told_by_facts(kept.values()):
+            del kept[told.id]
         alive = {name: [hit for hit in hits if hit[0] in kept] for name, hits in found.items()}
         best = {id_ for hits in alive.values() for id_, _ in hits[:limit]}
         if recency.NAME in asking.recipe.channels:
             alive[recency.NAME] = recency.by_recency((kept[id_] for id_ in best), asking.at)
-        if worthiness.NAME in asking.recipe.channels and self._rules:
-            alive[worthiness.NAME] = worthiness.by_worth((kept[id_] for id_ in best), self._rules)
+        if worthiness.NAME in asking.recipe.channels and self._weigher is not None:
+            alive[worthiness.NAME] = self._weigher.by_worth(kept[id_] for id_ in best)
         return [
             _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
         ]
@@ -106,8 +110,11 @@ def true_at(document: Document, moment: datetime) -> bool:
 
 
 def _depth(limit: int, hidden: int) -> int:
-    """Enough hits that `limit` are left when every hidden line was among them, in steps, so that cached hits are met again."""
-    return -(-(limit + hidden) // _DEPTH_STEP) * _DEPTH_STEP
+    """Enough hits that more than `limit` are left when every hidden line was among them.
+
+    In steps, so that cached hits are met again; more, so that the best of one channel keep what another gave them.
+    """
+    return ((limit + hidden) // _DEPTH_STEP + 1) * _DEPTH_STEP
 
 
 def _fits(document: Document, request: SourceRequest, asking: Asking, belongs: Callable[[Document], bool]) -> bool:

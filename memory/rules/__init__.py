@@ -97,6 +97,7 @@ class SlotRule(_Table):
     name: str
     ask: PhraseList  # words of a question that is after it
     say: tuple[str, ...]  # sentences that say it, compared by meaning
+    lasting: bool = True  # holds until something changes it: where one lives, not when something takes place
 
 
 class Rules(_Table):
@@ -127,6 +128,9 @@ class Rules(_Table):
     episode: EpisodeRules
     state: StateRules
     period: tuple[PeriodRule, ...] = ()
+    change: PhraseList = Phrases()  # Says that something is new: "now", "I started"
+    was: PhraseList = Phrases()  # Asks how something was: "where did I work"
+    jest: PhraseList = Phrases()  # Not meant: irony, play, what would be
     slot: tuple[SlotRule, ...] = ()
 
 

@@ -12,7 +12,7 @@ from memory.store import fulltext
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import DOCUMENT, LINE, chunks
-from memory.store.erase import FACT
+from memory.store.facts import FACT
 from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.lore import ENTRY, entry_of
 from memory.store.rows import document_of, history_of, state_of, stream_of
@@ -22,6 +22,7 @@ from memory.store.state import STATE
 from memory.store.streams import STREAM
 from memory.store.viewers import ViewerBook
 
+_PLACES = select(DOCUMENT.c.id, DOCUMENT.c.seq, DOCUMENT.c.collection).where(DOCUMENT.c.superseded.is_(False))
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
 
 
@@ -83,6 +84,21 @@ class Reader:
         """Return the documents of a collection that were written last, newest first."""
         living = select(DOCUMENT).where(DOCUMENT.c.collection == collection, DOCUMENT.c.superseded.is_(False))
         return [document_of(row) for row in await self._rows(living.order_by(DOCUMENT.c.seq.desc()).limit(limit))]
+
+    async def around(self, ids: Sequence[str], each_side: int) -> dict[str, tuple[list[Document], list[Document]]]:
+        """Return, for each living document among `ids`, the living ones just before and just after it in its collection."""
+        found: dict[str, tuple[list[Document], list[Document]]] = {}
+        async with self._database.reading() as session:
+            for piece in chunks(ids):
+                hits = await session.execute(_PLACES.where(DOCUMENT.c.id.in_(piece)))
+                for hit in hits.all():
+                    beside = select(DOCUMENT).where(DOCUMENT.c.collection == hit.collection, DOCUMENT.c.superseded.is_(False))
+                    older = beside.where(DOCUMENT.c.seq < hit.seq).order_by(DOCUMENT.c.seq.desc()).limit(each_side)
+                    newer = beside.where(DOCUMENT.c.seq > hit.seq).order_by(DOCUMENT.c.seq).limit(each_side)
+                    before = [document_of(row) for row in (await session.execute(older)).all()]
+                    after = [document_of(row) for row in (await session.execute(newer)).all()]
+                    found[hit.id] = (before[::-1], after)
+        return found
 
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.

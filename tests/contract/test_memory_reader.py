@@ -132,3 +132,10 @@ async def test_state_holds_the_live_records_of_whom_is_asked_about(reader: Memor
     assert await reader.state(["note"], ["202"], at=NOON) == []
     assert [record.id for record in await reader.state(["channel"], ["202"], at=NOON)] == ["c1"]  # about nobody: everybody's
     assert await reader.state(["joke"], [], at=NOON) == []
+
+
+async def test_what_was_written_beside_a_document_is_found(reader: MemoryReader) -> None:
+    newest, oldest = await reader.newest("viewer-101", 2)
+    assert await reader.around([newest.id, "nothing"], 3) == {newest.id: ([oldest], [])}
+    assert await reader.around([oldest.id], 1) == {oldest.id: ([], [newest])}
+    assert await reader.around([newest.id], 0) == {newest.id: ([], [])}

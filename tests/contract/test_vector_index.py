@@ -153,3 +153,13 @@ async def test_closing_twice_is_fine(index: Index) -> None:
 
 def _entries(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
+
+
+async def test_of_several_questions_the_nearest_counts(index: Index) -> None:
+    vectors = unit(30)
+    await index.upsert("viewer-1", IDS, vectors)
+    for limit in (30, 3):
+        hits = dict(await index.search("viewer-1", vectors[[3, 9]], limit))
+        assert {"m:003", "m:009"} <= hits.keys()
+        assert hits["m:003"] == pytest.approx(1.0, abs=1e-4)
+        assert len(hits) == limit

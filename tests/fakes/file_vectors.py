@@ -56,8 +56,8 @@ class FileVectors:
     async def search(self, collection: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
         self._fault(collection)
         rows = self._file.execute("SELECT id, v FROM vector WHERE collection = ?", (collection,)).fetchall()
-        query = vector.reshape(-1)
-        scored = [(identity, round(float(np.frombuffer(blob, np.float32) @ query), 6)) for identity, blob in rows]
+        query = np.atleast_2d(vector)
+        scored = [(identity, round(float((query @ np.frombuffer(blob, np.float32)).max()), 6)) for identity, blob in rows]
         return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[: max(limit, 0)]
 
     async def ids(self, collection: str) -> set[str]:

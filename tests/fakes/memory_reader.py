@@ -54,6 +54,15 @@ class InMemoryReader:
         inside = [document for document in self.held.values() if document.collection == collection]
         return sorted(inside, key=lambda document: (document.at, document.id), reverse=True)[:limit]
 
+    async def around(self, ids: Sequence[str], each_side: int) -> dict[str, tuple[list[Document], list[Document]]]:
+        found: dict[str, tuple[list[Document], list[Document]]] = {}
+        for document in self.held.values():
+            if document.id in ids:
+                beside = [one for one in self.held.values() if one.collection == document.collection]
+                place = [one.id for one in beside].index(document.id)
+                found[document.id] = (beside[max(0, place - each_side) : place], beside[place + 1 : place + 1 + each_side])
+        return found
+
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         self.calls.append("facts")
         own = [document for document in self.held.values() if document.kind == "fact" and document.subject == viewer_id]

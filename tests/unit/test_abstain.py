@@ -8,7 +8,8 @@ from memory.abstain import gate
 from memory.model import Evidence, Plan, SourceKind
 from memory.recipes import FULL, Gate
 
-RECIPE = replace(FULL, gate=Gate(dense_floor=0.15, gap=0.4))
+RECIPE = replace(FULL, gate=Gate(dense_floor=0.15, lexical_floor=0.0, gap=0.4), fusion=replace(FULL.fusion, method="sum"))
+LEVEL = replace(FULL, gate=Gate(gap=0.3))
 RECALL, PROFILE = a_request(), a_request(SourceKind.PROFILE, query="")
 PLAN = Plan(requests=(PROFILE, RECALL), asks_memory=True)
 
@@ -23,6 +24,7 @@ def test_weak_evidence_is_left_out_and_named() -> None:
 def test_any_channel_can_vouch_but_a_prior() -> None:
     items = [
         an_evidence(a_document("d", "d"), dense=0.15),
+        an_evidence(a_document("s", "s"), dense=0.0, slot=0.25),
         an_evidence(a_document("l", "l"), dense=0.0, lexical=0.5),
         an_evidence(a_document("x", "x"), exact=1.0),
         an_evidence(a_document("g", "g"), graph=0.1),
@@ -30,7 +32,7 @@ def test_any_channel_can_vouch_but_a_prior() -> None:
         an_evidence(a_document("z", "z"), dense=0.1, lexical=0.0, recency=1.0),
     ]
     one_by_one = [item for item in items if gate([item], PLAN, RECIPE)[0]]
-    assert texts(one_by_one) == ["d", "l", "x", "g"]
+    assert texts(one_by_one) == ["d", "s", "l", "x", "g"]
 
 
 def test_a_fused_floor_holds_for_all() -> None:
@@ -87,3 +89,48 @@ def test_a_profile_keeps_what_the_search_found_or_the_question_names() -> None:
     assert texts(gate(evidence, plan, RECIPE)[0]) == ["Gigi ha sette chele", "Gigi ama i granchi", "ne ho sette"]
     assert len(gate(evidence, replace(plan, explicit_recall=True), RECIPE)[0]) == 4
     assert len(gate(evidence[:3], plan, RECIPE)[0]) == 3  # the search gave nothing: the profile is all there is
+
+
+def a_level(name: str, score: float, viewer_id: str = "2", **channels: float) -> Evidence:
+    return an_evidence(a_document(name, name), a_request(viewer_id=viewer_id), score=score, **(channels or {"dense": 0.5}))
+
+
+def test_by_level_a_weak_score_is_left_out_whatever_is_beside_it() -> None:
+    assert texts(gate([a_level("a", 0.3), a_level("b", 0.29)], PLAN, LEVEL)[0]) == []
+
+
+def test_the_best_of_a_place_needs_a_little_less_than_the_others() -> None:
+    assert texts(gate([a_level("a", 0.43), a_level("b", 0.43)], PLAN, LEVEL)[0]) == ["a"]
+
+
+def test_by_level_what_is_far_behind_the_best_of_its_viewer_goes() -> None:
+    items = [a_level("a", 0.9), a_level("b", 0.7), a_level("c", 0.6), a_level("d", 0.5, viewer_id="3")]
+    assert texts(gate(items, PLAN, LEVEL)[0]) == ["a", "b", "d"]
+
+
+def test_each_viewer_shows_no_more_than_the_limit() -> None:
+    items = [a_level(name, 0.8) for name in "abcd"] + [a_level("x", 0.8, viewer_id="3")]
+    assert texts(gate(items, PLAN, LEVEL)[0]) == ["a", "b", "c", "x"]
+
+
+def test_the_streams_of_one_question_compete_for_the_same_places() -> None:
+    streams = [replace(a_request(SourceKind.EPISODE, None), stream_id=stream) for stream in ("s1", "s2")]
+    items = [an_evidence(a_document(t, t, kind="turn"), streams[n], score=s, dense=0.4) for t, n, s in (
+        ("a", 0, 0.5), ("b", 0, 0.45), ("c", 1, 0.9), ("d", 1, 0.8))]  # fmt: skip
+    assert texts(gate(items, PLAN, LEVEL)[0]) == ["c", "d"]
+
+
+def test_words_that_say_nothing_of_their_author_are_no_answer() -> None:
+    assert texts(
+        gate([a_level("boh", 0.9, dense=0.9, worth=0.0), a_level("b", 0.8, dense=0.5, worth=0.6)], PLAN, LEVEL)[0]
+    ) == ["b"]
+
+
+def test_an_open_question_shows_weaker_things_too() -> None:
+    items = [a_level("a", 0.5, dense=0.0, worth=0.5), a_level("b", 0.32, dense=0.0, worth=0.5)]
+    assert texts(gate(items, replace(PLAN, explicit_recall=True), LEVEL)[0]) == ["a", "b"]
+
+
+def test_a_question_about_the_persona_looks_at_the_canon_however_far_it_is() -> None:
+    entry = an_evidence(a_document("paure", "p", kind="lore"), a_request(SourceKind.LORE, None), score=0.05, dense=0.04)
+    assert texts(gate([entry], PLAN, LEVEL)[0]) == ["paure"]

@@ -10,6 +10,7 @@ from memory.fuse import fuse
 from memory.model import Candidate, Document, Ranking, SourceKind
 from memory.recipes import FULL, Recipe
 
+SUM = replace(FULL, fusion=replace(FULL.fusion, method="sum"))
 RRF = replace(FULL, fusion=replace(FULL.fusion, method="rrf"))
 
 
@@ -22,11 +23,17 @@ A, B, C = (a_document(text, text) for text in "ABC")
 
 
 def test_the_sum_normalises_each_channel_over_its_hits_and_weighs_it() -> None:
-    fused = fuse([a_ranking("dense", (A, 0.9), (B, 0.6), (C, 0.5)), a_ranking("lexical", (B, 7.0), (A, 3.0))], FULL)
+    fused = fuse([a_ranking("dense", (A, 0.9), (B, 0.6), (C, 0.5)), a_ranking("lexical", (B, 7.0), (A, 3.0))], SUM)
     # dense .6, lexical .4: A .6*1 + .4*0; B .6*.25 + .4*1; C 0
     assert texts(fused) == ["A", "B", "C"]
     assert [e.score for e in fused] == pytest.approx([0.6, 0.55, 0.0])
     assert fused[1].channels == {"dense": 0.6, "lexical": 7.0}
+
+
+def test_by_level_each_channel_counts_as_it_measures() -> None:
+    rankings = [a_ranking("dense", (A, 0.5)), a_ranking("lexical", (A, 6.0), (B, 24.0)), a_ranking("worth", (A, 0.5))]
+    # A .6*.5 + .4*6/12 + .4*.5; B .4: more than the full measure is no more than full
+    assert [e.score for e in fuse([*rankings, a_ranking("slot", (A, 0.25))], FULL)] == pytest.approx([0.8, 0.4])
 
 
 def test_rrf_adds_weighted_reciprocal_ranks() -> None:
@@ -38,7 +45,7 @@ def test_rrf_adds_weighted_reciprocal_ranks() -> None:
 
 def test_facts_have_weights_of_their_own() -> None:
     fact = replace(A, kind="fact")
-    assert fuse([a_ranking("dense", (fact, 0.9))], FULL)[0].score == pytest.approx(0.8)
+    assert fuse([a_ranking("dense", (fact, 0.9))], SUM)[0].score == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize("recipe", [FULL, RRF])

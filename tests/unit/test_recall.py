@@ -124,7 +124,7 @@ class Scene:
         self.sources: dict[SourceKind, Source] = {
             SourceKind.PROFILE: viewer,
             SourceKind.RECALL: viewer,
-            SourceKind.EPISODE: StreamSource(search),
+            SourceKind.EPISODE: StreamSource(reader, search),
             SourceKind.LORE: LoreSource(reader, search, self.caches.lore),
             SourceKind.STATE: StateSource(reader),
             **(faults or {}),

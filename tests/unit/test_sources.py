@@ -10,7 +10,7 @@ from memory.caches import RecallCaches
 from memory.channels import Channel
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
-from memory.channels.scoped import Asking, ScopedSearch
+from memory.channels.scoped import CANDIDATES, Asking, ScopedSearch
 from memory.errors import IndexUnavailable
 from memory.model import Document, SourceKind, SourceRequest, StateRecord
 from memory.ports import Vectors
@@ -49,7 +49,7 @@ class Bench:
         ]
         self.search = ScopedSearch(channels, self.reader, self.caches.hits)
         self.viewer = ViewerSource(self.reader, self.search, self.caches.profiles)
-        self.stream = StreamSource(self.search)
+        self.stream = StreamSource(self.reader, self.search)
         self.lore = LoreSource(self.reader, self.search, self.caches.lore)
         self.state = StateSource(self.reader)
 
@@ -79,12 +79,12 @@ async def test_a_recipe_without_a_channel_does_not_ask_it() -> None:
 
 
 async def test_a_document_among_the_best_of_one_channel_keeps_what_the_others_gave_it() -> None:
-    documents = [own_words(f"m{number}", "altro") for number in range(6)]
+    documents = [own_words(f"m{number:02}", "altro") for number in range(CANDIDATES + 2)]
     bench = Bench(*documents, own_words("last", "gatto"), dense=(*(document.id for document in documents), "last"))
     answer = found(await bench.viewer.ask(RECALL, asking()))
     assert answer["lexical"] == ["last"]
-    assert answer["dense"] == ["m0", "m1", "m2", "m3", "last"]
-    assert "m5" not in answer["recency"]  # only a prior would speak for it
+    assert answer["dense"] == [*(f"m{number:02}" for number in range(CANDIDATES)), "last"]
+    assert f"m{CANDIDATES + 1}" not in answer["recency"]  # only a prior would speak for it
 
 
 async def test_an_empty_question_searches_nothing() -> None:

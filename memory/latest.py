@@ -1,0 +1,51 @@
+"""Of two things a viewer said, the newer one that says something changed wins: what it replaces is no longer shown. Pure."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from memory.model import Evidence, Plan, SourceKind
+from memory.normalise import spaced
+from memory.rules import Rules
+
+SAME_KIND = 0.2  # nearness to the slot asked for from which both speak of it
+APART = timedelta(hours=6)  # what is said in one sitting goes together
+
+
+def newest_wins(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]) -> tuple[Evidence, ...]:
+    """Return the evidence without the messages that a newer one of the same viewer replaces.
+
+    A message replaces an older one where it has words of change ("now", "I started"), both speak of the slot that the question
+    is after, and they were said on different occasions. A question about the past keeps everything. Facts have their own
+    intervals and are not touched.
+    """
+    if plan.as_of is not None:
+        return tuple(evidence)
+    changing = [item for item in evidence if _personal(item) and _asked(item, rules) and _changes(item, rules)]
+    return tuple(item for item in evidence if not any(_replaces(newer, item) for newer in changing))
+
+
+def _personal(item: Evidence) -> bool:
+    return item.request.kind is SourceKind.RECALL and item.document.kind == "message"
+
+
+def _asked(item: Evidence, rules: Sequence[Rules]) -> bool:
+    """Whether it speaks of what the question is after, and that is something which holds until it changes."""
+    plain = spaced(item.request.query)
+    fleeting = any(slot.ask.found(plain) for rule in rules for slot in rule.slot if not slot.lasting)
+    return item.channels.get("slot", -1.0) >= SAME_KIND and not fleeting and not _past(item, rules)
+
+
+def _changes(item: Evidence, rules: Sequence[Rules]) -> bool:
+    plain = spaced(item.document.text)
+    return any(rule.change.found(plain) for rule in rules)
+
+
+def _past(item: Evidence, rules: Sequence[Rules]) -> bool:
+    """Whether the question asks how something was."""
+    plain = spaced(item.request.query)
+    return any(table.found(plain) for rule in rules for table in (rule.before, rule.ago, rule.was, rule.episode.remote))
+
+
+def _replaces(newer: Evidence, older: Evidence) -> bool:
+    same = newer.request.name == older.request.name and _personal(older)
+    return same and newer.document.at - older.document.at >= APART

@@ -1,0 +1,83 @@
+"""How much a line says of its author."""
+
+from dataclasses import replace
+
+import pytest
+from builders_plan import a_document
+
+from memory.rules import load_rules
+from memory.worthiness import FULL, Weigher, weighed, worth
+
+RULES = load_rules(("it", "en"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ciao!",
+        "ahahah",
+        "GG WP",
+        "che lavoro faccio io?",
+        "ciao bot, di dove sono? dimmi",
+        "!forget me",
+        "https://example.org/clip/abc",
+        "",
+        "se fossi ricco comprerei un castello in collina",
+        "i own a castle in the hills Kappa",
+        "scherzavo, non ho mai avuto un castello in collina",
+        "\x00\u202e \ud800 ?" * 50,
+    ],
+)
+def test_what_says_nothing_of_its_author_is_worth_nothing(line: str) -> None:
+    assert worth(line, RULES) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        ("io lavoro in una libreria vicino alla stazione", "bella partita oggi"),
+        ("I repair bicycles in a small shop by the canal", "nice jump right there"),
+        ("mi sono trasferito a Udine", "si sono trasferiti altrove"),
+        ("il 12 marzo parto per Lisbona", "parto presto per qualche posto"),
+        ("io lavoro in una libreria in centro", "IO LAVORO IN UNA LIBRERIA IN CENTRO"),
+        ("mio zio vive in una casa sul fiume", 'mio zio dice sempre "io vivo in una casa sul fiume"'),
+    ],
+)
+def test_what_tells_more_of_its_author_is_worth_more(more: str, less: str) -> None:
+    assert worth(more, RULES) > worth(less, RULES)
+
+
+def test_a_rich_line_has_the_full_worth_and_no_more() -> None:
+    line = "io vivo a Trieste, lavoro al porto, suono il basso, ho 2 cani e colleziono francobolli rari da anni"
+    assert worth(line, RULES) == pytest.approx(1.0)
+
+
+def test_a_question_beside_a_statement_takes_nothing_from_it() -> None:
+    assert worth("Il mio piatto preferito? Gnocchi con burro e salvia.", RULES) == worth("Gnocchi con burro e salvia.", RULES)
+
+
+def test_one_quoted_word_is_no_quotation() -> None:
+    assert not weighed('il mio nome è "Gigi" per tutti', RULES).quoting
+    assert weighed("lei: «io vivo lontano»", RULES).quoting
+
+
+def test_documents_come_in_the_order_of_their_worth() -> None:
+    rich = a_document("io lavoro in una libreria vicino alla stazione", "rich")
+    poor, fact = a_document("ciao", "poor"), a_document("Gigi vive a Bari", "fact", kind="fact")
+    assert [name for name, _ in Weigher(RULES).by_worth([poor, rich, fact])] == ["fact", "rich", "poor"]
+
+
+def test_a_turn_counts_by_its_richest_line() -> None:
+    turn = a_document("A: lol\nB: ha vinto il fornaio contro il pescatore per punti", "t", kind="turn")
+    assert dict(Weigher(RULES).by_worth([turn, replace(turn, id="u", text="A: lol")])) == {
+        "t": pytest.approx(2.5 / FULL),
+        "u": 0.0,
+    }
+
+
+def test_a_document_that_was_corrected_is_weighed_anew() -> None:
+    weigher = Weigher(RULES, entries=1)
+    first = a_document("ciao", "a")
+    assert weigher.by_worth([first]) == [("a", 0.0)]
+    assert weigher.by_worth([replace(first, text="io lavoro in una libreria vicino alla stazione")])[0][1] > 0.5
+    assert weigher.by_worth([first]) == [("a", 0.0)]
