@@ -12,6 +12,7 @@ from memory.salience import PRIORS
 
 FIRST_EASE = 0.03  # how much less the best of a place needs than the others
 OPEN_EASE = 0.15  # how much less anything needs where all that is known is asked for
+USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
 UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
 _MEASURED = PRIORS | {"dense", "lexical", "slot"}
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
@@ -79,6 +80,8 @@ def _floor(item: Evidence, recipe: Recipe, *, first: bool, explicit: bool) -> fl
     if recipe.fusion.method != "level" or "exact" in item.channels:
         return limits.fused_floor
     ease = OPEN_EASE if explicit else FIRST_EASE if first else 0.0
+    if "worth" not in recipe.channels:
+        ease += USUAL_WORTH * recipe.fusion.worth_prior
     return max(limits.fused_floor, limits.levels.get(item.document.kind, 0.0) - ease)
 
 

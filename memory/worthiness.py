@@ -34,11 +34,12 @@ class Worth:
     shouted: bool
     jest: bool  # irony, play, what would be
     quoting: bool  # others' words stand in it
+    speaking: bool  # … and they speak of themselves
 
     @property
     def score(self) -> float:
         """Return 0 (nothing to remember) to 1."""
-        if self.jest or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
+        if self.jest or self.speaking or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
             return 0.0
         score = LENGTH * min(self.content, FULL) / FULL + PERSON * self.person + NUMBER * self.number + NAMING * self.naming
         return score * (SHOUTED if self.shouted else 1.0) * (QUOTING if self.quoting else 1.0)
@@ -64,6 +65,7 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
     jest = any(rule.jest.found(spaced(text)) for rule in rules)
     for rule in rules:
         plain = rule.person.first_not.removed(plain)
+    quoted = _QUOTED.findall(text[:LONGEST_TEXT])
     letters = [char for char in own if char.isalpha()]
     return Worth(
         content=_content(said, rules),
@@ -73,7 +75,8 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
         naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
         shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
         jest=jest,
-        quoting=_QUOTED.search(text[:LONGEST_TEXT]) is not None,
+        quoting=bool(quoted),
+        speaking=any(rule.person.first.found(spaced(part)) for rule in rules for part in quoted),
     )
 
 
