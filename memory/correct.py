@@ -96,6 +96,8 @@ class Corrector:
             ("index", f"index:corrected:{key}", {"documents": changed.rewritten}),
             ("purge", f"purge:corrected:{key}", {"documents": changed.removed, "clean": True}),
         ]
+        if changed.unread:
+            jobs.append(("consolidate", f"consolidate:corrected:{key}", {"lines": changed.unread}))
         jobs += [("consolidate", name, payload) for name, payload in corrections.consolidation_of(connection, lines).items()]
         for kind, name, payload in jobs:
             outbox.enqueue(connection, kind=kind, key=name, payload=payload, now=now, again=True)

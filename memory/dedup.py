@@ -1,6 +1,6 @@
 """What is said twice is shown once: across the sections of the block, and against the recent history. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memory.model import SECTIONS, Batch, Document, Evidence, LeftOut, Window
@@ -88,6 +88,23 @@ def _in_history(document: Document, history: _History) -> bool:
     return (bool(sources) and sources <= history.ids) or _said(document.author, document.text) in history.said
 
 
+def told_by_facts(documents: Iterable[Document]) -> tuple[Document, ...]:
+    """Return the messages whose words stand, for the greater part, in facts that were drawn from them and are there too."""
+    found = tuple(documents)
+    facts: dict[str, list[frozenset[str]]] = {}
+    for document in found:
+        if document.kind == "fact":
+            for source in document.provenance:
+                facts.setdefault(source, []).append(frozenset(words(document.text)))
+    return tuple(one for one in found if one.kind == "message" and _is_stated(one, facts))
+
+
+def _is_stated(document: Document, facts: Mapping[str, Sequence[frozenset[str]]]) -> bool:
+    said = frozenset(words(document.text))
+    stated = [fact for source in document.provenance for fact in facts.get(source, ())]
+    return any(len(said & fact) >= SAME_WORDS * len(said) for fact in stated)
+
+
 def _is_repeat(document: Document, shown: _Shown) -> bool:
     if _said(document.subject, document.text) in shown.keys:
         return True
@@ -95,9 +112,7 @@ def _is_repeat(document: Document, shown: _Shown) -> bool:
         return False
     if shown.ids.intersection(document.provenance):
         return True
-    said = frozenset(words(document.text))
-    stated = [fact for source in document.provenance for fact in shown.facts.get(source, ())]
-    return any(len(said & fact) >= SAME_WORDS * len(said) for fact in stated)
+    return _is_stated(document, shown.facts)
 
 
 def _trimmed_turn(item: Evidence, history: _History, shown: _Shown) -> tuple[Evidence, str]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 
 from memory.background import Background
@@ -13,8 +14,12 @@ from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
 from memory.clock import Clock
+from memory.consolidate import GROUP as TURNS
+from memory.consolidate import Consolidator
 from memory.correct import Corrector
 from memory.events import Channel
+from memory.extract.languages import load_languages
+from memory.extract.rules import rule_extractor
 from memory.forget import Forgetter
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
@@ -129,11 +134,12 @@ async def open_parts(
 
 def _upkeep(ground: _Ground) -> Upkeep:
     settings, clock, embedder = ground.settings, ground.clock, ground.embedder
+    load_languages(settings.languages)  # what is wrong with a rule file is said now, not by a job
     delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
     background = Background(
         ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
     )
-    return Upkeep(
+    upkeep = Upkeep(
         background,
         ground.database,
         settings=settings,
@@ -142,6 +148,9 @@ def _upkeep(ground: _Ground) -> Upkeep:
         embedder=embedder,
         abandoned=ground.abandoned,
     )
+    consolidator = Consolidator(ground.database, partial(rule_extractor, settings.languages), clock)
+    upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
+    return upkeep
 
 
 def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:

@@ -108,6 +108,9 @@ class Purger:
         if erasure.rewritten:
             payload = {"documents": erasure.rewritten}
             outbox.enqueue(connection, kind="index", key=f"index:purged:{name}", payload=payload, now=now, again=True)
+        if erasure.unread:
+            key, payload = f"consolidate:purged:{name}", {"lines": erasure.unread}
+            outbox.enqueue(connection, kind="consolidate", key=key, payload=payload, now=now, again=True)
 
     def _follow(self, connection: Connection, seqs: Sequence[int]) -> None:
         """Order the cleaning, which comes after everything that was ordered before it."""

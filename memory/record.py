@@ -195,6 +195,8 @@ class Recorder:
             self._purge(connection, f"purge:{name}", erasure.removed)
         if erasure.rewritten:
             self._index(connection, f"index:erased:{name}", erasure.rewritten)
+        if erasure.unread:
+            self._job(connection, "consolidate", f"consolidate:erased:{name}", {"lines": erasure.unread}, again=True)
 
     async def apply_state(self, call: StateCall) -> None:
         """Carry out one structured-state tool call.

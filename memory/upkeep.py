@@ -20,7 +20,7 @@ from memory.trace import Abandoned, Trace
 
 _MEND = "mend"
 _WARM_SECONDS = 5.0
-_KINDS = ("index", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
+_KINDS = ("index", "consolidate", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
 
 
@@ -53,6 +53,10 @@ class Upkeep:
         worker.register("purge", self._then_forget(background.purger.purge))
         worker.register("drift", self._then_forget(indexer.repair))
         worker.chore(_MEND, self._mend)
+
+    def work(self, kind: str, handler: JobHandler, *, group: int) -> None:
+        """Let `handler` do the jobs of `kind`, up to `group` at a time; what recall found before is looked up anew after it."""
+        self._background.worker.register(kind, self._then_forget(handler), group=group)
 
     async def prepare(self, *, any_model: bool) -> None:
         """Recover what a crash left; refuse an index of another model unless it is to be rebuilt now.

@@ -10,6 +10,7 @@ import structlog
 from memory import worthiness
 from memory.caches import Cache, Hits
 from memory.channels import Channel, recency
+from memory.dedup import told_by_facts
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
 from memory.recipes import Recipe
@@ -56,7 +57,8 @@ class ScopedSearch:
         """Return one ranking a channel: the best living documents of each, `limit` at least, with what the others gave them.
 
         `belongs` says whose documents may come back. The collection is the scope already, so a document that does not belong is
-        a fault of the index: it is dropped and reported, never shown.
+        a fault of the index: it is dropped and reported, never shown. A message whose words a fact drawn from it holds is left
+        to the fact, so that one statement does not take two places.
         """
         if not request.query.strip():
             return []
@@ -65,6 +67,8 @@ class ScopedSearch:
         found = await self._ask_channels(request, asking, collection, depth)
         documents = await self._reader.documents(list({id_ for hits in found.values() for id_, _ in hits}))
         kept = {document.id: document for document in documents.values() if _fits(document, request, asking, belongs)}
+        for told in told_by_facts(kept.values()):
+            del kept[told.id]
         alive = {name: [hit for hit in hits if hit[0] in kept] for name, hits in found.items()}
         best = {id_ for hits in alive.values() for id_, _ in hits[:limit]}
         if recency.NAME in asking.recipe.channels:

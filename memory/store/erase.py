@@ -9,13 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, or_, select, update
 
-from memory.store import tombstones
+from memory.store import facts, tombstones
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
 from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
 from memory.store.streams import stream_for
-from memory.store.tables import FactRow, table_of
-
-FACT = table_of(FactRow)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,6 +22,7 @@ class Erasure:
     lines: int = 0
     removed: dict[str, list[str]] = field(default_factory=dict)  # collection -> ids
     rewritten: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)  # lines whose fact had the words of an erased one: to be consolidated again
 
 
 def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
@@ -65,7 +63,10 @@ def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, b
     gone: list[str] = []
     for document in resting_on(connection, [row.seq for row in rows]):
         left = _living(connection, document.provenance)
-        if left:
+        if left and document.kind == "fact" and document.provenance[0] not in left:
+            gone.append(document.id)  # its words are those of the message that goes
+            erasure.unread += left
+        elif left:
             erasure.rewritten += _without(connection, document, left)
         else:
             gone.append(document.id)
@@ -78,7 +79,7 @@ def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, b
 
 def remove_documents(connection: Connection, ids: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """Delete documents; return what went, by collection, and the ids of the facts that are true again without them."""
-    restored = _restore_superseded(connection, ids)
+    restored = facts.restore(connection, ids)
     return remove(connection, ids), restored
 
 
@@ -127,23 +128,11 @@ def _without(connection: Connection, document: Row[Any], left: Sequence[str]) ->
         if turn is not None:
             again = turn_document(turn, rows_of_turn(connection, turn), stream_for(connection, turn.stream_id))
             return put(connection, [again]) if again else []
-    past = select(FACT.c.id).where(
-        FACT.c.id == document.id, or_(FACT.c.expired_at.is_not(None), FACT.c.superseded_by.is_not(None))
+    past = select(facts.FACT.c.id).where(
+        facts.FACT.c.id == document.id,
+        or_(facts.FACT.c.expired_at.is_not(None), facts.FACT.c.superseded_by.is_not(None)),
     )
-    shown = {"superseded": connection.scalar(past) is not None, "indexed_model": None}
+    told = document.invalid_at is not None  # its document says itself until when it was true
+    shown = {"superseded": not told and connection.scalar(past) is not None, "indexed_model": None}
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left), **shown))
     return [document.id] if not shown["superseded"] else []
-
-
-def _restore_superseded(connection: Connection, gone: Sequence[str]) -> list[str]:
-    """Make the facts true again whose only contradiction goes; return their ids."""
-    restored: list[str] = []
-    for piece in chunks(gone):
-        older = select(FACT.c.id).where(FACT.c.superseded_by.in_(piece), FACT.c.id.not_in(gone)).order_by(FACT.c.id)
-        restored += [str(id_) for id_ in connection.scalars(older)]
-    for piece in chunks(restored):
-        open_again = {"superseded_by": None, "invalid_at": None, "expired_at": None}
-        connection.execute(update(FACT).where(FACT.c.id.in_(piece)).values(**open_again))
-        living = {"superseded": False, "invalid_at": None, "indexed_model": None}
-        connection.execute(update(DOCUMENT).where(DOCUMENT.c.id.in_(piece)).values(**living))
-    return restored

@@ -12,7 +12,7 @@ from memory.store import fulltext
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import DOCUMENT, LINE, chunks
-from memory.store.erase import FACT
+from memory.store.facts import FACT
 from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.lore import ENTRY, entry_of
 from memory.store.rows import document_of, history_of, state_of, stream_of

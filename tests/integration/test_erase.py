@@ -161,11 +161,20 @@ async def test_a_fact_goes_with_its_last_line_and_not_before(tmp_path: Path) -> 
     async with opened(tmp_path) as store:
         await store.observe_and_record(message("m1"), message("m2"))
         await store.database.write(lambda c: add_fact(c, "f1", "m1", "m2"))
-        await store.recorder.delete("s1", of_message("m1"))
-        assert [fact.provenance for fact in await store.reader.facts("1001")] == [("m2",)]
         await store.recorder.delete("s1", of_message("m2"))
+        assert [fact.provenance for fact in await store.reader.facts("1001")] == [("m1",)]
+        await store.recorder.delete("s1", of_message("m1"))
         assert await store.reader.facts("1001") == []
         assert await store.rows("SELECT count(*) FROM fact") == [(0,)]
+
+
+async def test_a_fact_goes_with_the_line_whose_words_it_has_and_the_others_are_read_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.observe_and_record(message("m1"), message("m2"))
+        await store.database.write(lambda c: add_fact(c, "f1", "m1", "m2"))
+        await store.recorder.delete("s1", of_message("m1"))
+        assert await store.reader.facts("1001") == []
+        assert {"lines": ["m2"]} in await store.jobs("consolidate")
 
 
 async def test_a_fact_is_true_again_when_its_contradiction_was_deleted(tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ async def test_what_was_said_is_found_by_its_words_at_once_and_by_its_vector_aft
         dense = "viewer:101:recall/dense"
         assert sum(step.items_out for step in (await memory.recall(question)).steps if step.step == dense) == 0
         assert await memory.run_jobs() > 0
-        assert sum(step.items_out for step in (await memory.recall(question)).steps if step.step == dense) == 1
+        found = sum(step.items_out for step in (await memory.recall(question)).steps if step.step == dense)
+        assert found == 2  # the message, and the fact drawn from it
 
 
 async def test_after_a_restart_the_history_and_the_memory_are_there(tmp_path: Path) -> None:
@@ -181,7 +182,13 @@ async def test_health_counts_what_there_is(tmp_path: Path) -> None:
     async with opened(tmp_path) as memory:
         await a_past_stream(memory)
         health = await memory.health()
-        assert (health.viewers, health.streams, health.messages, health.turns, health.documents) == (2, 2, 2, 1, 3)
+        assert (health.viewers, health.streams, health.messages, health.turns, health.documents) == (
+            2,
+            2,
+            2,
+            1,
+            5,
+        )  # two messages, their facts, a turn
         assert (health.embedder, health.dimension, health.lag_seconds) == ("hash/32", 32, 0.0)
         assert health.problems == ()
         await tell(memory, a_batch(a_message("m9", "ancora", after=3)))
@@ -217,7 +224,7 @@ async def test_another_model_is_refused_until_the_index_is_rebuilt(tmp_path: Pat
             pass
     settings = MemorySettings(data_dir=tmp_path)
     async with await open_memory(settings, channel=CHANNEL, embedder=other, clock=a_clock(), any_model=True) as memory:
-        assert await memory.reindex() == 3
+        assert await memory.reindex() == 5
     async with opened(tmp_path, other) as memory:
         await memory.begin_stream(a_stream())
         recall = await memory.recall(asked("come si chiama il mio gatto?"))
@@ -246,7 +253,7 @@ async def test_every_ablation_switches_off_what_it_names(name: str, tmp_path: Pa
         assert {request.kind.value for request in recall.plan.requests} <= recipe.sources
         asked_channels = {step.step.split("/")[1] for step in recall.steps if "/" in step.step}
         assert asked_channels <= recipe.channels
-        assert bool(recall.block.items) is ("recall" in recipe.sources)  # nothing is consolidated: no facts stand in for it
+        assert bool(recall.block.items) is bool(recipe.sources & {"recall", "profile"})  # the fact stands in for its message
 
 
 async def test_many_turns_at_once_stay_apart(tmp_path: Path) -> None:

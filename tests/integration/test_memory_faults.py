@@ -102,7 +102,7 @@ async def test_an_index_that_was_lost_is_built_anew_from_sql(tmp_path: Path) -> 
         assert (await memory.health()).problems == ()
         second = await memory.recall(replace(CAT, lines=(replace(CAT.lines[0], id="q2"),)))
         assert not second.degraded
-        assert dense_hits(second.steps) == 1
+        assert dense_hits(second.steps) == 2  # the message and its fact
 
 
 def dense_hits(steps: object) -> int:
@@ -124,7 +124,7 @@ async def test_in_the_background_what_was_said_is_indexed_and_found(tmp_path: Pa
         await memory.begin_stream(a_stream())
         await settled(memory)
         recall = await memory.recall(CAT)
-        assert dense_hits(recall.steps) == 1
+        assert dense_hits(recall.steps) >= 1  # the message; its fact may come a moment later
         assert "Birba" in recall.block.text
 
 
@@ -189,4 +189,4 @@ async def test_a_memory_closed_under_a_recall_still_lets_it_end(tmp_path: Path) 
         embedder.gate.set()
         recall = await recalling
         assert recall.degraded
-        assert recall.block.items == ()
+        assert {item.section for item in recall.block.items} <= {"profile"}  # the facts, read before

@@ -1,0 +1,163 @@
+"""What a new statement does to what is known: a fact more, one confirmed, one that is past, or nothing. Pure.
+
+Cheap first: the same slot of the same subject, then the order in time, then likeness of the words. Contradiction ends a fact
+and never deletes it; only a single-valued slot is contradicted by another value, never across disjoint times, and never by
+something that was true earlier.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rapidfuzz import fuzz
+
+from memory.normalise import same_key, words
+from memory.statements import ENDED, Fact, Statement
+
+ALIKE = 92.0  # ratio (0 to 100) of two objects' words, sorted, from which they are the same: a slip of the pen
+_SHORTEST = 5  # letters below which every letter counts: "Roma" is not "Como"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assert:
+    """A fact more. Where something newer is known already, it is past from the beginning."""
+
+    statement: Statement
+    valid_at: datetime | None
+    invalid_at: datetime | None = None
+    superseded_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revise:
+    """A fact said again: one source more, and more salience."""
+
+    fact_id: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invalidate:
+    """A fact that is true no longer, from `at` on; at its own beginning: it never was."""
+
+    fact_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """Nothing to do, and why."""
+
+    reason: str
+
+
+Action = Assert | Revise | Invalidate | Skip
+
+
+def reconcile(statement: Statement, known: Sequence[Fact]) -> tuple[Action, ...]:
+    """Return what is to be done, in order; what ends comes before what begins.
+
+    Args:
+        statement: what was said.
+        known: every fact about the same subject, past ones too; facts about others are not looked at.
+    """
+    own = [fact for fact in known if fact.subject == statement.subject]
+    held = [fact for fact in own if fact.predicate == statement.predicate]
+    if any(statement.source in fact.sources and _same(fact.object, statement.object) for fact in held):
+        return (Skip(reason="is known from this message"),)
+    current = [fact for fact in own if fact.current]
+    if statement.effect == "corrects":
+        return _corrected(statement, current)
+    same = next((fact for fact in current if fact.predicate == statement.predicate and _says_it(fact, statement)), None)
+    if same is not None:
+        return (Revise(fact_id=same.id, source=statement.source), *_ended_by(statement, current, same))
+    if statement.effect == "ends":
+        return (*_ended(statement, current), Assert(statement=statement, valid_at=statement.valid_at))
+    return (*_ended_by(statement, current, None), *_asserted(statement, current))
+
+
+def _corrected(statement: Statement, current: Sequence[Fact]) -> tuple[Action, ...]:
+    """The correction stands in the place of what it corrects, from the same moment on."""
+    wrong = [f for f in current if f.predicate == statement.predicate and statement.corrects in f.sources]
+    since = wrong[0].valid_at if wrong else statement.valid_at
+    ends = tuple(Invalidate(fact_id=fact.id, at=fact.begins) for fact in wrong)
+    return (*ends, Assert(statement=statement, valid_at=since))
+
+
+def _asserted(statement: Statement, current: Sequence[Fact]) -> Iterator[Action]:
+    """Yield the new fact; in a single-valued slot it ends where the next one known begins."""
+    later = [f for f in current if f.predicate == statement.predicate and f.begins > statement.begins]
+    after = min(later, key=lambda fact: (fact.begins, fact.id), default=None) if statement.slot.single else None
+    if after is None or (statement.invalid_at and statement.invalid_at <= after.begins):
+        yield Assert(statement=statement, valid_at=statement.valid_at, invalid_at=statement.invalid_at)
+    else:
+        yield Assert(statement=statement, valid_at=statement.valid_at, invalid_at=after.begins, superseded_by=after.id)
+
+
+def _ended_by(statement: Statement, current: Sequence[Fact], same: Fact | None) -> tuple[Action, ...]:
+    """Return the facts that cannot be true beside the statement from its beginning on."""
+    if statement.effect == "ends" or statement.invalid_at is not None:
+        return ()
+    rivals = [fact for fact in current if fact is not same and fact.begins <= statement.begins and _excludes(statement, fact)]
+    return tuple(Invalidate(fact_id=fact.id, at=statement.begins) for fact in rivals)
+
+
+def _excludes(statement: Statement, fact: Fact) -> bool:
+    slot, predicate = statement.slot, fact.predicate
+    if predicate == statement.predicate:
+        return slot.single
+    if predicate == f"{ENDED}{statement.predicate}":
+        return slot.single or not fact.object or _same(fact.object, statement.object)
+    if slot.contrary and predicate == slot.contrary:
+        return _same(fact.object, statement.object)
+    return False
+
+
+def _ended(statement: Statement, current: Sequence[Fact]) -> tuple[Action, ...]:
+    """Return the facts that a statement of ending ends: of its slot those of the same words, or all where it names none."""
+    predicate = statement.predicate.removeprefix(ENDED)
+    meant = [
+        fact
+        for fact in current
+        if fact.predicate == predicate
+        and fact.begins <= statement.begins
+        and (not statement.object or _same(fact.object, statement.object))
+    ]
+    return tuple(Invalidate(fact_id=fact.id, at=statement.begins) for fact in meant)
+
+
+def changed_with(statement: Statement, known: Sequence[Fact]) -> tuple[Invalidate, ...]:
+    """Return what else is past where a statement says that something changed: older facts of the slots that change with it."""
+    if not statement.change:
+        return ()
+    others = statement.slot.group
+    return tuple(
+        Invalidate(fact_id=fact.id, at=statement.begins)
+        for fact in known
+        if fact.subject == statement.subject
+        and fact.current
+        and fact.predicate in others
+        and fact.begins <= statement.begins
+        and statement.source not in fact.sources
+    )
+
+
+def _says_it(fact: Fact, statement: Statement) -> bool:
+    """Whether a fact holds what is stated, or more; another year's exam is another one."""
+    if statement.slot.name == "plan" and fact.valid_at != statement.valid_at:
+        return False
+    return _same(fact.object, statement.object) or _within(statement.object, fact.object)
+
+
+def _within(new: str, old: str) -> bool:
+    said, held = set(words(new)), set(words(old))
+    return bool(said) and said < held
+
+
+def _same(one: str, other: str) -> bool:
+    left, right = same_key(one), same_key(other)
+    if left == right:
+        return True
+    if min(len(left), len(right)) < _SHORTEST or any(char.isdigit() for char in left + right):
+        return False
+    return fuzz.token_sort_ratio(" ".join(words(one)), " ".join(words(other))) >= ALIKE

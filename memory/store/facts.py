@@ -1,0 +1,219 @@
+"""Facts in SQL: what is held about a viewer, written with its document, ended, confirmed, and true again after an erasure.
+
+Every fact rests on lines, through its document: erasing them takes it along. A fact that ended keeps its row and its document,
+which say until when it was true.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory.model import Document
+from memory.statements import Fact, Statement
+from memory.store.collections import collection_name
+from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, put
+from memory.store.episodes import TURN, derived_id
+from memory.store.scrub import clean
+from memory.store.stamps import milliseconds, moment
+from memory.store.tables import FactRow, table_of
+
+FACT = table_of(FactRow)
+_OF_SUBJECTS = (
+    select(FACT, DOCUMENT.c.at.label("said_at"), DOCUMENT.c.provenance)
+    .join(DOCUMENT, DOCUMENT.c.id == FACT.c.id)
+    .where(FACT.c.subject.in_(IDS))
+    .order_by(DOCUMENT.c.seq)
+)
+_NEAR = 200  # lines back in which the author's line before is looked for
+
+
+def fact_id(subject: str, predicate: str, key: str, source: str) -> str:
+    """Return the id of a fact: always the same for what one message says of one thing. `key` is the normalised object."""
+    return derived_id("fact", subject, predicate, key, source)
+
+
+def held(connection: Connection, subjects: Iterable[str]) -> list[Fact]:
+    """Return every fact about these viewers, past ones too, in the order of writing."""
+    return [_fact(row) for row in connection.execute(_OF_SUBJECTS, {"ids": packed(map(clean, subjects))}).all()]
+
+
+def _fact(row: Row[Any]) -> Fact:
+    return Fact(
+        id=row.id,
+        subject=row.subject,
+        predicate=row.predicate,
+        object=row.object,
+        at=moment(row.said_at),
+        sources=tuple(row.provenance),
+        valid_at=moment(row.valid_at),
+        invalid_at=moment(row.invalid_at),
+        expired_at=moment(row.expired_at),
+        salience=row.salience,
+    )
+
+
+def add(
+    connection: Connection,
+    fact: Fact,
+    statement: Statement,
+    *,
+    now: int,
+    stream_id: str | None,
+    superseded_by: str | None = None,
+) -> list[str]:
+    """Store a fact with its document in its subject's own memory; return the document's id where it must be indexed."""
+    written = put(connection, [_document(fact, statement, stream_id)])
+    row = {
+        "id": fact.id,
+        "subject": clean(fact.subject),
+        "predicate": clean(fact.predicate),
+        "object": clean(fact.object),
+        "text": clean(statement.text),
+        "valid_at": milliseconds(fact.valid_at),
+        "valid_precision": statement.precision,
+        "invalid_at": milliseconds(fact.invalid_at),
+        "created_at": now,
+        "expired_at": now if superseded_by else None,
+        "salience": fact.salience,
+        "confidence": statement.confidence,
+        "superseded_by": superseded_by,
+    }
+    connection.execute(insert(FACT).values(**row))
+    return written
+
+
+def _document(fact: Fact, statement: Statement, stream_id: str | None) -> Document:
+    """A plan can be found before its day, and what was always so at any time; all else from its beginning on."""
+    undated = statement.slot.stable or statement.slot.name == "plan"
+    return Document(
+        id=fact.id,
+        collection=collection_name("viewer", fact.subject),
+        kind="fact",
+        text=statement.text,
+        at=fact.at,
+        provenance=fact.sources,
+        subject=fact.subject,
+        author=fact.subject,
+        stream_id=stream_id,
+        valid_at=None if undated else min(fact.begins, fact.at),
+        invalid_at=fact.invalid_at,
+    )
+
+
+def end(connection: Connection, fact: Fact, by: str, *, now: int) -> None:
+    """Note that a fact ended at its `invalid_at`, and which other one says so; its document says it too."""
+    at = milliseconds(fact.invalid_at)
+    connection.execute(update(FACT).where(FACT.c.id == fact.id).values(invalid_at=at, expired_at=now, superseded_by=by))
+    connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == fact.id).values(invalid_at=at))
+
+
+def confirm(connection: Connection, fact: Fact) -> None:
+    """Store the sources and the salience of a fact that was said again."""
+    connection.execute(update(FACT).where(FACT.c.id == fact.id).values(salience=fact.salience))
+    changed = update(DOCUMENT).where(DOCUMENT.c.id == fact.id).values(provenance=list(map(clean, fact.sources)))
+    seq = connection.scalar(changed.returning(DOCUMENT.c.seq))
+    line_seq = connection.scalar(select(LINE.c.seq).where(LINE.c.id == clean(fact.sources[-1])))
+    if seq is not None and line_seq is not None:
+        connection.execute(insert(SOURCE).prefix_with("OR IGNORE").values(line_seq=line_seq, document_seq=seq))
+
+
+def date_message(connection: Connection, source: str, *, valid_at: int | None = None, invalid_at: int | None = None) -> None:
+    """Note from when or until when a viewer's message is true as a statement; None leaves that as it is."""
+    given = {name: value for name, value in (("valid_at", valid_at), ("invalid_at", invalid_at)) if value is not None}
+    connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == derived_id("message", source)).values(**given))
+
+
+def remembered(connection: Connection, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the provenance of these lines in their author's own memory: the line, and the command that put it right.
+
+    Lines that are not there (erased, hidden, held back, not meant for it) are missing.
+    """
+    by_document = {derived_id("message", source): source for source in sources}
+    living = select(DOCUMENT.c.id, DOCUMENT.c.provenance).where(DOCUMENT.c.id.in_(IDS), DOCUMENT.c.superseded.is_(False))
+    found = connection.execute(living, {"ids": packed(by_document)})
+    return {by_document[row.id]: tuple(row.provenance) for row in found}
+
+
+async def lines_of(session: AsyncSession, turns: Sequence[str], ids: Sequence[str]) -> list[Row[Any]]:
+    """Return the viewers' lines of these turns, and those of `ids`, in the order of writing; erased ones are not among them."""
+    wanted = list(map(clean, ids))
+    for row in await session.execute(select(TURN.c.line_ids).where(TURN.c.id.in_(IDS)), {"ids": packed(turns)}):
+        wanted += row.line_ids
+    viewers = (LINE.c.deleted_at.is_(None), LINE.c.kind != "reply", LINE.c.viewer_id.is_not(None), LINE.c.text != "")
+    found = await session.execute(
+        select(LINE).where(LINE.c.id.in_(IDS), *viewers).order_by(LINE.c.seq), {"ids": packed(wanted)}
+    )
+    return list(found.all())
+
+
+async def lines_before(session: AsyncSession, rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Return the last line that each author wrote, close before their first one of `rows`, in the same stream."""
+    first: dict[tuple[str, str], int] = {}
+    for row in rows:
+        first.setdefault((row.stream_id, row.viewer_id), row.seq)
+    if not first:
+        return []
+    start, end_ = min(first.values()) - _NEAR, max(first.values())
+    near = select(LINE).where(LINE.c.seq >= start, LINE.c.seq < end_, LINE.c.deleted_at.is_(None), LINE.c.kind == "message")
+    before: dict[tuple[str, str], Row[Any]] = {}
+    for row in (await session.execute(near.order_by(LINE.c.seq))).all():
+        place = (row.stream_id, row.viewer_id)
+        if place in first and row.seq < first[place]:
+            before[place] = row
+    return sorted(before.values(), key=lambda row: int(row.seq))
+
+
+async def texts_of(session: AsyncSession, ids: Iterable[str]) -> dict[str, str]:
+    """Return the words of these lines, whoever wrote them, by id; erased ones are missing."""
+    living = select(LINE.c.id, LINE.c.text).where(LINE.c.id.in_(IDS), LINE.c.deleted_at.is_(None))
+    return {row.id: row.text for row in (await session.execute(living, {"ids": packed(ids)})).all()}
+
+
+def restore(connection: Connection, gone: Sequence[str]) -> list[str]:
+    """Undo what facts that are about to be erased had ended; return the ids of the documents that are true again.
+
+    Where a chain goes on behind the erased one, what it had ended is ended by the next one that stays.
+    """
+    erased = set(gone)
+    restored: list[str] = []
+    for piece in chunks(gone):
+        older = select(FACT).where(FACT.c.superseded_by.in_(piece), FACT.c.id.not_in(gone)).order_by(FACT.c.id)
+        for row in connection.execute(older).all():
+            heir = _heir(connection, row.superseded_by, erased)
+            if heir is None:
+                _reopen(connection, row)
+                restored.append(str(row.id))
+            else:
+                begins = connection.scalar(select(DOCUMENT.c.at).where(DOCUMENT.c.id == heir.id)) or heir.created_at
+                _close(connection, row, heir.valid_at or begins, heir.id)
+    return restored
+
+
+def _heir(connection: Connection, first: str, erased: set[str]) -> Row[Any] | None:
+    """Return the fact that stands behind an erased one, None where it was the last word."""
+    seen: set[str] = set()
+    next_: str | None = first
+    while next_ is not None and next_ in erased and next_ not in seen:
+        seen.add(next_)
+        next_ = connection.scalar(select(FACT.c.superseded_by).where(FACT.c.id == next_))
+    if next_ is None or next_ in erased:
+        return None
+    return connection.execute(select(FACT).where(FACT.c.id == next_)).one_or_none()
+
+
+def _reopen(connection: Connection, row: Row[Any]) -> None:
+    open_again = {"superseded_by": None, "invalid_at": None, "expired_at": None}
+    connection.execute(update(FACT).where(FACT.c.id == row.id).values(**open_again))
+    living = {"superseded": False, "invalid_at": None, "indexed_model": None}
+    connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == row.id).values(**living))
+    lines = select(SOURCE.c.line_seq).join(DOCUMENT, DOCUMENT.c.seq == SOURCE.c.document_seq).where(DOCUMENT.c.id == row.id)
+    beside = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(lines))
+    said = update(DOCUMENT).where(DOCUMENT.c.seq.in_(beside), DOCUMENT.c.kind == "message").values(invalid_at=None)
+    connection.execute(said)
+
+
+def _close(connection: Connection, row: Row[Any], at: int, by: str) -> None:
+    connection.execute(update(FACT).where(FACT.c.id == row.id).values(superseded_by=by, invalid_at=at))
+    connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == row.id).values(invalid_at=at))

@@ -1,0 +1,186 @@
+"""Extraction by rules, held to a hand-labelled set of chat lines of our own: half of them state nothing."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory.extract.languages import load_languages, load_slots
+from memory.extract.rules import RuleExtractor, Spoken
+from memory.normalise import words
+from memory.statements import Statement
+
+LABELLED = Path(__file__).parent.parent / "data" / "extraction.jsonl"
+AT = datetime(2026, 3, 18, 20, tzinfo=UTC)  # a Wednesday
+
+
+@pytest.fixture(scope="module")
+def extractor() -> RuleExtractor:
+    return RuleExtractor(load_languages(("it", "en")), load_slots())
+
+
+def spoken(text: str, id_: str = "m1", *, before: float = 0, **changes: Any) -> Spoken:  # noqa: ANN401 - any field
+    return Spoken(id=id_, author="1", at=AT - timedelta(seconds=before), text=text, **changes)
+
+
+def said(extractor: RuleExtractor, *texts: str) -> list[Statement]:
+    return extractor.extract([spoken(text, f"m{n}", before=20 - n) for n, text in enumerate(texts, 1)])
+
+
+def pairs(extractor: RuleExtractor, text: str) -> list[tuple[str, str]]:
+    return [(one.predicate, one.object) for one in said(extractor, text)]
+
+
+def _found(extractor: RuleExtractor, row: Mapping[str, Any]) -> list[Statement]:
+    lines = [spoken(row["before"], "before", before=30)] if "before" in row else []
+    lines.append(spoken(row["text"], is_action=row.get("action", False), answers=row.get("asks", "")))
+    return [one for one in extractor.extract(lines) if one.source == "m1"]
+
+
+def _meets(one: Statement, label: Mapping[str, str]) -> bool:
+    named = one.predicate == label["predicate"] or one.predicate.startswith(f"{label['predicate']}:")
+    return named and set(words(label["object"])) <= set(words(one.object))
+
+
+def test_precision_and_recall_on_the_labelled_set_reach_their_goals(extractor: RuleExtractor) -> None:
+    right = wrong = missed = 0
+    failed = []
+    rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        left = list(row["facts"])
+        for one in _found(extractor, row):
+            label = next((label for label in left if _meets(one, label)), None)
+            if label is None:
+                wrong += 1
+                failed.append((row["text"], one.predicate, one.object))
+            else:
+                right += 1
+                left.remove(label)
+        missed += len(left)
+    assert len(rows) >= 300
+    assert sum(1 for row in rows if not row["facts"]) >= 150
+    assert right / (right + wrong) >= 0.90, failed
+    assert right / (right + missed) >= 0.70
+
+
+@pytest.mark.parametrize(
+    ("text", "date", "precision"),
+    [
+        ("vivo a Torino da ottobre", "2025-10-01", "month"),
+        ("vivo a Torino dal 2019", "2019-01-01", "year"),
+        ("vivo a Torino da tre mesi", "2025-12-01", "month"),
+        ("mi sono trasferito a Torino il 2 marzo", "2026-03-02", "day"),
+        ("mi sono trasferito a Torino lunedì", "2026-03-16", "day"),
+        ("mi sono trasferito a Torino la primavera scorsa", "2026-03-01", "month"),
+        ("mi sono trasferito a Torino a natale", "2025-12-25", "day"),
+        ("mi sono trasferito a Torino due settimane fa", "2026-03-04", "day"),
+        ("we moved to Oslo last month", "2026-02-01", "month"),
+        ("we moved to Oslo in june 2024", "2024-06-01", "month"),
+        ("we moved to Oslo on may 5th", "2025-05-05", "day"),
+        ("we moved to Oslo yesterday", "2026-03-17", "day"),
+        ("we moved to Oslo last autumn", "2025-09-01", "month"),
+        ("I'm moving to Oslo in three weeks", "2026-04-08", "day"),
+        ("I'm moving to Oslo next year", "2027-01-01", "year"),
+        ("I'm moving to Oslo on friday", "2026-03-20", "day"),
+        ("il 22 aprile ho un esame", "2026-04-22", "day"),
+        ("il 5 ho un esame", "2026-04-05", "day"),
+    ],
+)
+def test_a_date_is_reckoned_from_the_message_and_keeps_how_exact_it_is(
+    extractor: RuleExtractor, text: str, date: str, precision: str
+) -> None:
+    (one,) = said(extractor, text)
+    assert one.valid_at is not None
+    assert (one.valid_at.date().isoformat(), one.precision) == (date, precision)
+    assert one.text.endswith(f"{date[: {'year': 4, 'month': 7}.get(precision, 10)]})")
+
+
+@pytest.mark.parametrize("text", ["il 31 febbraio ho un esame", "vivo a Torino da 99999 anni", "dal 31 giugno vivo a Torino"])
+def test_a_date_that_does_not_exist_is_no_date(extractor: RuleExtractor, text: str) -> None:
+    assert all(one.valid_at is None for one in said(extractor, text))
+
+
+def test_an_end_is_kept_apart_from_a_beginning(extractor: RuleExtractor) -> None:
+    (one,) = said(extractor, "lavoro in una libreria fino al 30 aprile 2026")
+    assert (one.valid_at, one.invalid_at) == (None, datetime(2026, 4, 30, tzinfo=UTC))
+
+
+def test_a_date_belongs_to_the_statement_next_to_it(extractor: RuleExtractor) -> None:
+    name, home = said(extractor, "mi chiamo Paola e vivo a Torino da due anni")
+    assert (name.valid_at, home.valid_at) == (None, datetime(2024, 1, 1, tzinfo=UTC))
+
+
+def test_a_correction_takes_the_place_of_what_it_corrects(extractor: RuleExtractor) -> None:
+    first, second = said(extractor, "vivo a Como", "anzi no, Varese")
+    assert (second.effect, second.predicate, second.object, second.corrects) == ("corrects", "home", "Varese", first.source)
+    assert pairs(extractor, "vivo a Como, anzi no, Varese") == [("home", "Varese")]
+
+
+def test_a_correction_means_only_the_line_just_before(extractor: RuleExtractor) -> None:
+    assert [one.object for one in said(extractor, "vivo a Como", "che bella partita", "anzi no, Varese")] == ["Como"]
+    lines = [spoken("vivo a Como", "m1", before=600), spoken("*Varese", "m2")]
+    assert [one.object for one in extractor.extract(lines)] == ["Como"]
+    others = [spoken("vivo a Como", "m1", before=9), Spoken(id="m2", author="2", at=AT, text="anzi no, Varese")]
+    assert [one.object for one in extractor.extract(others)] == ["Como"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "stated"),
+    [
+        ("di dove sei?", "Torino", [("origin", "Torino")]),
+        ("where do you live?", "in a small town", [("home", "small town")]),
+        ("di dove sei?", "boh", []),
+        ("di dove sei?", "e tu di dove sei?", []),
+        ("di dove sei?", "guarda te lo dico un'altra volta con calma", []),
+        ("che bella giornata", "Torino", []),
+        ("do you have any pets?", "I'm an atheist", []),
+    ],
+)
+def test_a_short_reply_answers_the_question_it_replies_to(
+    extractor: RuleExtractor, asked: str, text: str, stated: list[tuple[str, str]]
+) -> None:
+    found = extractor.extract([spoken(text, answers=asked)])
+    assert [(one.predicate, one.object) for one in found] == stated
+
+
+def test_a_statement_says_what_it_is_about_in_the_words_of_its_author(extractor: RuleExtractor) -> None:
+    (one,) = said(extractor, "Allora: mi sono trasferita a Bologna! Evviva")
+    assert (one.subject, one.source, one.change) == ("1", "m1", True)
+    assert one.text.startswith("Allora: mi sono trasferita a Bologna (casa")
+
+
+def test_a_habit_that_ended_names_what_ended(extractor: RuleExtractor) -> None:
+    assert pairs(extractor, "non gioco più a Valorant") == [("not:game", "Valorant")]
+    assert pairs(extractor, "non mi piace più il tennis") == [("not:like", "tennis")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\x00",
+        "\ud800 vivo a",
+        "vivo a " * 3000,
+        "mi chiamo " + "a" * 100_000,
+        "\u202evivo a",
+        "(((((" * 500,
+        "i " * 5000,
+        "*" * 4000,
+        "«" * 3000,
+        "'" * 3000,
+        "@" * 3000,
+        "vivo a Z̸̢̛͓͚͈̜̺̯̱̦̘̭̘̑̈́̈̇̌̽͗̊̌̀͝a̶l̷g̵o̶",
+    ],
+)
+def test_hostile_lines_are_read_to_their_end(extractor: RuleExtractor, text: str) -> None:
+    for one in said(extractor, text):
+        assert len(one.text) < 500
+        assert len(one.object) <= 80
+
+
+def test_the_same_lines_give_the_same_statements(extractor: RuleExtractor) -> None:
+    lines = ("ho un gatto di nome Birba e suono il basso", "I live in Leeds")
+    assert said(extractor, *lines) == said(extractor, *lines)
