@@ -97,8 +97,11 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     }
     taken: Counter[str] = Counter()
     kept = []
+    seen: set[tuple[str, tuple[str, ...]]] = set()
     for item in sorted(evidence, key=lambda one: -one.score):
-        taken[_place(item)] += 1
+        said = (_place(item), item.document.provenance)
+        taken[_place(item)] += said not in seen  # a fact and the message behind it are one thing
+        seen.add(said)
         if taken[_place(item)] <= most.get(item.request.kind, len(evidence)):
             kept.append(item)
     return [item for item in evidence if any(item is one for one in kept)]

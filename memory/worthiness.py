@@ -15,6 +15,7 @@ FULL = 7  # different content words from which a line says as much as chat lines
 LEAST_WORDS, LEAST_CONTENT = 3, 2  # below: a greeting, a cheer, a reaction
 LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; together 1
 QUOTING = 0.3  # share that is left where others are quoted
+STATED = 0.85  # of a fact: as a message that says as much
 TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
@@ -111,7 +112,7 @@ def _weight(document: Document, rules: Sequence[Rules]) -> float:
         return worth(document.text, rules)
     if document.kind in {"turn", "reply"}:
         return max(min(_content(words(_own(line)), rules), FULL) for line in document.text.split("\n")) / FULL * TOLD
-    return 1.0
+    return STATED if document.kind in {"fact", "claim"} else 1.0
 
 
 def _own(text: str) -> str:
