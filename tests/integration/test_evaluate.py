@@ -49,7 +49,7 @@ async def test_results_hold_one_line_a_probe_with_the_keys_of_the_contract(tmp_p
     assert (where["id"], where["category"], where["reply"]) == ("p1", "recall", None)
     assert where["plan"][0] == "history"
     assert "viewer:1:recall" in where["plan"]
-    assert next(item["provenance"] for item in where["items"] if item["section"] == "recall") == ["m1"]
+    assert next(item["provenance"] for item in where["items"] if item["section"] in {"profile", "recall"}) == ["m1"]
     assert nothing["plan"] == ["history"]
     assert outcome.complete
 
