@@ -1,7 +1,7 @@
 """Which memories answer a question, told by the words they share with it. Pure; the order is the same for the same input."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.language import content_of, words_of
@@ -10,6 +10,7 @@ from memory import Item
 TOLD = 2  # memories in one reply; three where all that is known, or several people, were asked for
 _SECTION_ORDER = ("recall", "profile", "lore", "state", "episode")
 _EVERYTHING_ORDER = ("profile", "recall", "state", "episode", "lore")
+_ABOUT = re.compile(r" \([^()]*\)$")  # behind a fact: what it is about, in words by which it is found, and since when
 _LINE = re.compile(
     r"- \[(?P<whose>[^\]]*?)(?: · [^\]]*)?\](?: (?:secondo|according to) (?P<by>[^\":]+):)? "
     r'(?P<quotes>"[^"]*"(?: "[^"]*")*)'
@@ -24,7 +25,9 @@ class Choice:
     sure: bool = True
 
 
-def choose(items: Sequence[Item], question: str, *, without: Sequence[str], everything: bool) -> Choice:
+def choose(
+    items: Sequence[Item], question: str, *, without: Sequence[str], own_names: Collection[str], everything: bool
+) -> Choice:
     """Return the items that share most words with `question`, names aside (those of `without` and of the items themselves).
 
     `everything`: all that is known was asked for, so that items without a shared word count as well. A remembered question
@@ -33,11 +36,17 @@ def choose(items: Sequence[Item], question: str, *, without: Sequence[str], ever
     shown = [item for item in items if item.section != "history"]
     asked = content_of(question, without=[*without, *(name for item in shown for name in people(item))])
     hits = {id(item): len(asked & content_of(words(item))) for item in shown}
-    useful = [item for item in shown if hits[id(item)] or not (item.section == "episode" or _is_question(item))]
+    useful = [item for item in shown if hits[id(item)] or not (item.section == "episode" or _is_question(item, own_names))]
     everything = everything and not any(hits.values())
     order = _EVERYTHING_ORDER if everything else _SECTION_ORDER
     useful.sort(
-        key=lambda item: (_is_question(item), -hits[id(item)], not item.current, order.index(item.section), -item.score)
+        key=lambda item: (
+            _is_question(item, own_names),
+            -hits[id(item)],
+            not item.current,
+            order.index(item.section),
+            -item.score,
+        )
     )
     useful = _unlike(useful)
     if not useful:
@@ -51,8 +60,11 @@ def choose(items: Sequence[Item], question: str, *, without: Sequence[str], ever
     return Choice(items=tuple(kept[: TOLD + everything]), sure=bool(best) or everything or not personal)
 
 
-def _is_question(item: Item) -> bool:
-    return item.section in {"recall", "profile"} and words(item).rstrip().endswith("?")
+def _is_question(item: Item, own_names: Collection[str]) -> bool:
+    """Return whether somebody's words ask: they end so, or they ask the bot, whatever they say after it."""
+    said = words(item).rstrip()
+    asks = said.endswith("?") or ("?" in said and not set(own_names).isdisjoint(words_of(said)))
+    return asks and item.section in {"recall", "profile"} and not is_fact(item)
 
 
 def _one_each(items: Sequence[Item], question: str) -> tuple[Item, ...]:
@@ -102,6 +114,12 @@ def part(item: Item, name: str) -> str | None:
 def people(item: Item) -> list[str]:
     """Return every name that the item carries."""
     return [name for name in (item.subject_name, item.author_name, part(item, "whose"), part(item, "by")) if name]
+
+
+def told(item: Item) -> str:
+    """Return the item's statement as it is quoted: `words`, without what stands behind a fact so that it is found."""
+    said = words(item)
+    return (_ABOUT.sub("", said) or said) if item.kind == "fact" else said
 
 
 def words(item: Item) -> str:

@@ -312,3 +312,24 @@ def test_words_are_compared_by_what_they_carry() -> None:
     assert content_of("do you remember my dogs") == content_of("dog")
     assert content_of("Zeno corre", without=["Zeno"]) == content_of("corre")
     assert words_of("L'è già\u200b qui") == ["l", "e", "gia", "qui"]
+
+
+async def test_what_a_fact_is_found_by_is_not_put_into_its_owners_mouth() -> None:
+    fact = item("lavoro in una serra (lavoro, posto di lavoro; 2026-08-31)", "profile", kind="fact")
+    said = await say("ricordo che lavoro faccio?", recall_of(fact))
+    assert "«lavoro in una serra»" in said
+    wrote = await say("ricordo che vino amo?", recall_of(item("amo il vino (quello rosso)")))
+    assert "(quello rosso)" in wrote
+
+
+async def test_a_question_put_to_the_bot_before_is_no_answer_whatever_follows_it() -> None:
+    asked_before = item("ciao ricordo, che lavoro faccio io? vediamo se ascoltavi", at=NOW)
+    fact = item("lavoro in una serra (lavoro, posto di lavoro)", "profile", kind="fact")
+    said = await say("ricordo e io adesso che lavoro faccio?", recall_of(asked_before, fact))
+    assert "«lavoro in una serra»" in said
+    assert "ascoltavi" not in said
+
+
+@pytest.mark.parametrize("language", ["it", "en"])
+def test_what_somebody_wrote_is_not_told_as_a_yes(language: str) -> None:
+    assert not any(template.startswith(("Sì", "Yes")) for template in TEXTS[language].you_wrote)
