@@ -37,8 +37,9 @@ def choose(
     asked = content_of(question, without=[*without, *(name for item in shown for name in people(item))])
     hits = {id(item): len(asked & content_of(words(item))) for item in shown}
     useful = [item for item in shown if hits[id(item)] or not (item.section == "episode" or _is_question(item, own_names))]
-    everything = everything and not any(hits.values())
-    order = _EVERYTHING_ORDER if everything else _SECTION_ORDER
+    matched = any(hits.values())
+    everything = everything and not matched
+    order = _SECTION_ORDER if matched else _EVERYTHING_ORDER
     useful.sort(
         key=lambda item: (
             _is_question(item, own_names),
@@ -56,7 +57,7 @@ def choose(
         return Choice(items=several)
     best = hits[id(useful[0])]
     kept = useful if everything else [item for item in useful if best and hits[id(item)] == best] or useful[:1]
-    personal = useful[0].section in {"recall", "episode"} and not is_fact(useful[0])
+    personal = any(item.section in {"recall", "episode"} and not is_fact(item) for item in useful)
     return Choice(items=tuple(kept[: TOLD + everything]), sure=bool(best) or everything or not personal)
 
 

@@ -54,8 +54,8 @@ async def test_greeting_with_a_question_is_a_question() -> None:
 @pytest.mark.parametrize(
     ("text", "words", "parts"),
     [
-        ("ricordo, come si chiama il mio gatto?", "il mio gatto si chiama Baffo", ["il 10 febbraio hai scritto", "Baffo»."]),
-        ("ricordo what is my cat called?", "my cat is called Baffo", ["on 10 February you wrote", "“my cat is called Baffo”."]),
+        ("ricordo, come si chiama il mio gatto?", "il mio gatto si chiama Baffo", ["il 10 febbraio hai scritto", "Baffo»"]),
+        ("ricordo what is my cat called?", "my cat is called Baffo", ["on 10 February you wrote", "“my cat is called Baffo”"]),
     ],
 )
 async def test_own_words_are_given_back_with_their_day(text: str, words: str, parts: list[str]) -> None:
@@ -333,3 +333,11 @@ async def test_a_question_put_to_the_bot_before_is_no_answer_whatever_follows_it
 @pytest.mark.parametrize("language", ["it", "en"])
 def test_what_somebody_wrote_is_not_told_as_a_yes(language: str) -> None:
     assert not any(template.startswith(("Sì", "Yes")) for template in TEXTS[language].you_wrote)
+
+
+async def test_where_no_word_is_shared_a_fact_goes_before_a_line_and_is_not_sworn_to() -> None:
+    line = item("appena finite le prove", subject=ZENO, author=ZENO)
+    fact = item("suono la viola a Ferrara (musica, suona)", "profile", subject=ZENO, author=ZENO, kind="fact")
+    said = await say("ricordo where does Zeno perform?", recall_of(line, fact))
+    assert "suono la viola a Ferrara" in said
+    assert said.startswith(TEXTS["en"].perhaps)
