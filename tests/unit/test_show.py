@@ -43,6 +43,19 @@ def test_long_lines_are_wrapped_below_their_beginning() -> None:
     assert all(line.startswith(" " * 22) for line in lines[1:])
 
 
+def test_wrapping_adds_no_space_between_words() -> None:
+    shown = _shown(a_chat_line("m1", "una parola corta " * 20, after=0), width=60, terminal=True)
+    assert not [line for line in shown.splitlines()[1:] if "  " in line.strip()]
+
+
+def test_a_replay_in_which_nobody_addresses_the_bot_says_how_to_make_it_speak(run: Run, tmp_path: Path) -> None:
+    log = write_log_file(tmp_path / "chat.jsonl", an_evening()[:3])
+    code, shown, _ = run("replay", log, "--out", "out")
+    assert code == 0
+    assert "2 messages, 1 stream, 2 viewers" in shown
+    assert "persona.aliases" in shown
+
+
 def test_hostile_chat_does_not_reach_the_terminal() -> None:
     shown = _shown(
         a_stream_line() | {"title": "\x1b]0;x\x07 [bold]"},
