@@ -17,6 +17,8 @@ def is_invisible(character: str) -> bool:
 
 def visible(text: str) -> str:
     """Return `text` without invisible characters, its white space collapsed to single spaces."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
     spaced = "".join(" " if character.isspace() else character for character in text)
     return " ".join("".join(character for character in spaced if not is_invisible(character)).split())
 

@@ -12,6 +12,8 @@ from memory.salience import PRIORS
 
 FIRST_EASE = 0.03  # how much less the best of a place needs than the others
 OPEN_EASE = 0.15  # how much less anything needs where all that is known is asked for
+USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
+USUAL_MEANING = 0.2  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
 UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
 _MEASURED = PRIORS | {"dense", "lexical", "slot"}
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
@@ -68,7 +70,7 @@ def _vouched(item: Evidence, limits: Gate) -> bool:
         return False
     personal = item.request.kind is SourceKind.RECALL
     dense = limits.dense_floor if "slot" in given or not personal else limits.dense_floor * UNSLOTTED
-    lexical = limits.lexical_floor if personal else 0.0
+    lexical = limits.lexical_floor if personal and "dense" in given else 0.0
     return (
         given.get("dense", -1.0) >= dense or given.get("lexical", 0.0) > lexical or given.get("slot", -1.0) >= limits.slot_floor
     )
@@ -79,6 +81,10 @@ def _floor(item: Evidence, recipe: Recipe, *, first: bool, explicit: bool) -> fl
     if recipe.fusion.method != "level" or "exact" in item.channels:
         return limits.fused_floor
     ease = OPEN_EASE if explicit else FIRST_EASE if first else 0.0
+    if "dense" not in item.channels:
+        ease += USUAL_MEANING
+    if "worth" not in recipe.channels:
+        ease += USUAL_WORTH * recipe.fusion.worth_prior
     return max(limits.fused_floor, limits.levels.get(item.document.kind, 0.0) - ease)
 
 
@@ -91,8 +97,11 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     }
     taken: Counter[str] = Counter()
     kept = []
+    seen: set[tuple[str, tuple[str, ...]]] = set()
     for item in sorted(evidence, key=lambda one: -one.score):
-        taken[_place(item)] += 1
+        said = (_place(item), item.document.provenance)
+        taken[_place(item)] += said not in seen  # a fact and the message behind it are one thing
+        seen.add(said)
         if taken[_place(item)] <= most.get(item.request.kind, len(evidence)):
             kept.append(item)
     return [item for item in evidence if any(item is one for one in kept)]

@@ -35,9 +35,10 @@ def plain_name(name: str) -> str:
 
 
 def evidence_item(evidence: Evidence, setting: Setting) -> Item:
-    """Return the line of a piece of evidence: `- [whose · when] according to whom: "what"`."""
+    """Return the line of a piece of evidence: `- [whose · when] according to whom: "what"`; a fact says its kind as well."""
     document = evidence.document
-    label = " · ".join(part for part in (_whom(document, setting), _when(document, setting)) if part)
+    said, about = _said(document)
+    label = " · ".join(part for part in (_whom(document, setting), about, _when(document, setting)) if part)
     author = document.author if document.author != document.subject and document.subject else None
     by = f" {setting.words.according_to.format(name=_name(author, setting))}" if author else ""
     line = f"- [{label}]{by} {_content(document)}"
@@ -55,7 +56,7 @@ def evidence_item(evidence: Evidence, setting: Setting) -> Item:
         invalid_at=document.invalid_at,
         current=document.invalid_at is None or document.invalid_at > setting.now,
         kind=document.kind,
-        words=document.text,
+        words=said,
         subject_name=_name(document.subject, setting) if document.subject else None,
         author_name=_name(document.author, setting) if document.author else None,
     )
@@ -124,13 +125,21 @@ def excerpt(document: Document, query_terms: Collection[str], limit: int = TURN_
     )
 
 
+def _said(document: Document) -> tuple[str, str]:
+    """Return what was said and, of a fact, what it is about: the second line of its text, which nobody said."""
+    if document.kind != "fact":
+        return document.text, ""
+    said, _, about = document.text.partition("\n")
+    return said, plain_name(about.strip("()")) if about else ""
+
+
 def _content(document: Document) -> str:
     lines = document.text.split("\n")
     if document.kind == "turn" and len(lines) == len(
         document.provenance
     ):  # else a line break inside a line could forge a speaker
         return " ".join(quoted(line) for line in lines)
-    return quoted(document.text, LONGEST_CANON if document.kind in {"lore", "turn"} else LONGEST_QUOTE)
+    return quoted(_said(document)[0], LONGEST_CANON if document.kind in {"lore", "turn"} else LONGEST_QUOTE)
 
 
 def _whom(document: Document, setting: Setting) -> str:

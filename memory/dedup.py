@@ -37,7 +37,7 @@ def drop_repeats(
     accents, punctuation, spaces and invisible characters. Messages that share their provenance are one. A turn loses the
     lines that are shown elsewhere, and goes where none is left. The order of what stays is that of `evidence`.
     """
-    if not recipe.dedup:
+    if not evidence or not recipe.dedup:
         return tuple(evidence), ()
     history = _in_prompt(window, batch)
     shown = _Shown()

@@ -51,7 +51,7 @@ class Memory:
             parts.caches.index_changed()
             parts.history.begin(stream.id)
         await parts.surroundings.load_streams()
-        await parts.upkeep.warm()
+        await parts.upkeep.warm(parts.slot.warm)
         await _show(parts)
 
     async def end_stream(self, stream_id: str, at: datetime) -> None:

@@ -25,7 +25,7 @@ def newest_wins(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]
 
 
 def _personal(item: Evidence) -> bool:
-    return item.request.kind is SourceKind.RECALL and item.document.kind == "message"
+    return item.request.kind is SourceKind.RECALL and item.document.kind in {"message", "fact"}
 
 
 def _asked(item: Evidence, rules: Sequence[Rules]) -> bool:
@@ -47,5 +47,5 @@ def _past(item: Evidence, rules: Sequence[Rules]) -> bool:
 
 
 def _replaces(newer: Evidence, older: Evidence) -> bool:
-    same = newer.request.name == older.request.name and _personal(older)
+    same = newer.request.name == older.request.name and older.document.kind == "message"
     return same and newer.document.at - older.document.at >= APART

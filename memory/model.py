@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Literal, Self
 from uuid import UUID, uuid5
 
@@ -20,7 +21,12 @@ SECTIONS: tuple[Section, ...] = ("history", "profile", "recall", "episode", "lor
 
 def turn_id(stream_id: str, lines: tuple[Line, ...]) -> str:
     """Return the id of the turn that answers `lines`: the same lines in the same stream always give the same id."""
-    name = "\x1f".join((stream_id, lines[0].id, lines[-1].id, str(len(lines)))).replace("\x00", "\ufffd")
+    return _turn_id(stream_id, lines[0].id, lines[-1].id, len(lines))
+
+
+@lru_cache(maxsize=256)  # a turn asks for its own id a dozen times
+def _turn_id(stream_id: str, first: str, last: str, lines: int) -> str:
+    name = "\x1f".join((stream_id, first, last, str(lines))).replace("\x00", "\ufffd")
     # As the store writes hostile ids: NUL and lone surrogates become U+FFFD, so a batch read back is still the same turn.
     return str(uuid5(_TURNS, name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
 

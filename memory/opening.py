@@ -1,7 +1,7 @@
 """The composition inside the memory: every part made once, in order, and given back in reverse, also where opening fails."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,6 +60,7 @@ class Parts:
     history: History
     surroundings: Surroundings
     caches: RecallCaches
+    slot: Slot
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
@@ -159,10 +160,12 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
     rules = load_rules(settings.languages)
+    slot = Slot(ground.index, ground.embedder, rules)
+    channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules), slot)
     recaller = Recaller(
         surroundings=surroundings,
         history=history,
-        sources=_sources(ground, reader, rules, on_lost=upkeep.lost),
+        sources=_sources(reader, rules, channels, caches),
         caches=caches,
         rules=rules,
         language=settings.block_language,
@@ -177,6 +180,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         history=history,
         surroundings=surroundings,
         caches=caches,
+        slot=slot,
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
@@ -187,18 +191,16 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
 
 
 def _sources(
-    ground: _Ground, reader: Reader, rules: tuple[Rules, ...], *, on_lost: Callable[[tuple[str, ...]], None]
+    reader: Reader, rules: tuple[Rules, ...], channels: tuple[Dense, Lexical, Slot], caches: RecallCaches
 ) -> dict[SourceKind, Source]:
-    dense = Dense(ground.index, ground.embedder, ground.caches.vectors, on_lost=on_lost)
-    lexical, slot = Lexical(reader, rules), Slot(ground.index, ground.embedder, rules)
-    search = ScopedSearch((dense, lexical), reader, ground.caches.hits)
-    episodes = ScopedSearch((dense, lexical), reader, ground.caches.hits, rules=rules)
-    personal = ScopedSearch((dense, lexical, slot), reader, ground.caches.hits, rules=rules)
-    viewer = ViewerSource(reader, personal, ground.caches.profiles)
+    dense, lexical, slot = channels
+    search = ScopedSearch((dense, lexical), reader, caches.hits)
+    episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
+    viewer = ViewerSource(reader, ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules), caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
         SourceKind.EPISODE: StreamSource(reader, episodes),
-        SourceKind.LORE: LoreSource(reader, search, ground.caches.lore),
+        SourceKind.LORE: LoreSource(reader, search, caches.lore),
         SourceKind.STATE: StateSource(reader),
     }

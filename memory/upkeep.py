@@ -1,6 +1,6 @@
 """The memory's own housekeeping: background jobs, rebuilding, lost collections, and how it all is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -68,13 +68,18 @@ class Upkeep:
         if not any_model:
             await self._background.indexer.check_model()
 
-    async def warm(self) -> None:
-        """Have the model loaded before the first question, which would else come too early. A failure is logged, not raised."""
+    async def warm(self, *also: Callable[[], Awaitable[None]]) -> None:
+        """Have the model loaded, and what else needs it made, before the first question, which would else come too early.
+
+        A failure is logged, not raised: the first question tries again.
+        """
         if self._warm:
             return
         self._warm = True
         trace = Trace(self._clock, total_seconds=_WARM_SECONDS, abandoned=self._abandoned)
         await trace.run("warm", self._embedder.embed(["."]), within=_WARM_SECONDS, otherwise=None)
+        for make in also:
+            await trace.run("warm", make(), within=_WARM_SECONDS, otherwise=None)
 
     def lost(self, collections: Sequence[str]) -> None:
         """Have these collections built anew from SQL, soon."""

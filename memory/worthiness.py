@@ -15,6 +15,7 @@ FULL = 7  # different content words from which a line says as much as chat lines
 LEAST_WORDS, LEAST_CONTENT = 3, 2  # below: a greeting, a cheer, a reaction
 LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; together 1
 QUOTING = 0.3  # share that is left where others are quoted
+STATED = 0.85  # of a fact: as a message that says as much
 TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
@@ -34,11 +35,12 @@ class Worth:
     shouted: bool
     jest: bool  # irony, play, what would be
     quoting: bool  # others' words stand in it
+    speaking: bool  # … and they speak of themselves
 
     @property
     def score(self) -> float:
         """Return 0 (nothing to remember) to 1."""
-        if self.jest or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
+        if self.jest or self.speaking or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
             return 0.0
         score = LENGTH * min(self.content, FULL) / FULL + PERSON * self.person + NUMBER * self.number + NAMING * self.naming
         return score * (SHOUTED if self.shouted else 1.0) * (QUOTING if self.quoting else 1.0)
@@ -64,6 +66,7 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
     jest = any(rule.jest.found(spaced(text)) for rule in rules)
     for rule in rules:
         plain = rule.person.first_not.removed(plain)
+    quoted = _QUOTED.findall(text[:LONGEST_TEXT])
     letters = [char for char in own if char.isalpha()]
     return Worth(
         content=_content(said, rules),
@@ -73,7 +76,8 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
         naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
         shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
         jest=jest,
-        quoting=_QUOTED.search(text[:LONGEST_TEXT]) is not None,
+        quoting=bool(quoted),
+        speaking=any(rule.person.first.found(spaced(part)) for rule in rules for part in quoted),
     )
 
 
@@ -108,7 +112,7 @@ def _weight(document: Document, rules: Sequence[Rules]) -> float:
         return worth(document.text, rules)
     if document.kind in {"turn", "reply"}:
         return max(min(_content(words(_own(line)), rules), FULL) for line in document.text.split("\n")) / FULL * TOLD
-    return 1.0
+    return STATED if document.kind in {"fact", "claim"} else 1.0
 
 
 def _own(text: str) -> str:

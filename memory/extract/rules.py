@@ -342,10 +342,11 @@ def _predicate(slot: Slot, key: str, *, ended: bool) -> str:
 
 
 def _text(sentence: str, label: str, start: tuple[datetime, Precision] | None) -> str:
-    """Return the sentence with what it is about and when behind it: so that it is found, and read alone."""
-    said = sentence if len(sentence) <= LONGEST_TEXT else f"{sentence[: LONGEST_TEXT - 1]}…"
+    """Return the sentence and, on a line below, what it is about and when: found by both, quoted without the second."""
+    plain = " ".join(sentence.split())
+    said = plain if len(plain) <= LONGEST_TEXT else f"{plain[: LONGEST_TEXT - 1]}…"
     behind = "; ".join(part for part in (label, shown(*start) if start else "") if part)
-    return f"{said} ({behind})" if behind else said
+    return f"{said}\n({behind})" if behind else said
 
 
 def _label(text: str) -> str:

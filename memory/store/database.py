@@ -5,7 +5,6 @@ rolls back, whatever becomes of the task that awaits it: a cancelled task cannot
 """
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from sqlalchemy.pool import StaticPool
 
 from memory.errors import MemoryClosed, StoreUnavailable
 from memory.store.migrate import check_schema, migrate
+from memory.store.prepared import dump
 
 T = TypeVar("T")
 _CLOSED = "the memory was closed; open it again"
@@ -54,16 +54,12 @@ def _is_of_the_store(error: DatabaseError | InterfaceError) -> bool:
     return isinstance(error.orig, sqlite3.OperationalError) or type(error.orig) is sqlite3.DatabaseError
 
 
-def _dump(value: Any) -> str:  # noqa: ANN401 - whatever a JSON column is given
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
-
-
 def _writer_engine(path: Path, synchronous: str) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
         poolclass=StaticPool,
         connect_args={"check_same_thread": False, "isolation_level": None, "timeout": _BUSY_MS / 1000},
-        json_serializer=_dump,
+        json_serializer=dump,
     )
 
     @event.listens_for(engine, "connect")

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from memory.model import Document
+from memory.store.prepared import Prepared
 from memory.store.rows import Values
 from memory.store.scrub import clean, clean_or_none, shortened
 from memory.store.stamps import milliseconds
@@ -20,9 +21,11 @@ _CHUNK = 500  # SQLite allows 999 variables in its older builds
 # Statements of the hot path are built once, and lists of ids come in as one JSON value: building and expanding them each time
 # costs more than running them.
 IDS = text("SELECT value FROM json_each(:ids)")
-_BY_ID = select(DOCUMENT).where(DOCUMENT.c.id.in_(IDS))
-_LINE_SEQS = select(LINE.c.id, LINE.c.seq).where(LINE.c.id.in_(IDS))
-_LAST = select(func.max(DOCUMENT.c.seq))
+_BY_ID = Prepared(select(DOCUMENT).where(DOCUMENT.c.id.in_(IDS)))
+_LINE_SEQS = Prepared(select(LINE.c.id, LINE.c.seq).where(LINE.c.id.in_(IDS)))
+_LAST = Prepared(select(func.coalesce(func.max(DOCUMENT.c.seq), 0).label("seq")))
+_ADD = Prepared(insert(DOCUMENT))
+_LINK = Prepared(insert(SOURCE))
 _SAME = ("text", "provenance", "collection", "subject", "author", "stream_id", "at", "valid_at", "invalid_at")
 
 
@@ -43,16 +46,16 @@ def put(connection: Connection, documents: Sequence[Document], lines: Mapping[st
     `lines` gives the keys of all lines in their provenance, where the caller has them; otherwise they are looked up.
     """
     rows = {row["id"]: row for row in map(_values, documents)}
-    known = {row.id: row for row in connection.execute(_BY_ID, {"ids": packed(rows)}).all()}
+    known = {row.id: row for row in _BY_ID.all(connection, {"ids": packed(rows)})}
     added = [row for id_, row in rows.items() if id_ not in known]
     changed = [
         row for id_, row in rows.items() if id_ in known and any(row[name] != getattr(known[id_], name) for name in _SAME)
     ]
     if added:
-        last = connection.scalar(_LAST) or 0
+        last: int = _LAST.all(connection, {})[0].seq
         for seq, row in enumerate(added, last + 1):  # one writer: nobody else takes these numbers
             row["seq"] = seq
-        connection.execute(insert(DOCUMENT), added)
+        _ADD.run(connection, added)
     if changed:
         for row in changed:
             row["seq"] = known[row["id"]].seq
@@ -94,11 +97,11 @@ def _replace(connection: Connection, rows: Sequence[Values]) -> None:
 def _link(connection: Connection, rows: Sequence[Values], lines: Mapping[str, int] | None) -> None:
     ids = dict.fromkeys(one for row in rows for one in row["provenance"])
     if lines is None:
-        lines = {line.id: line.seq for line in connection.execute(_LINE_SEQS, {"ids": packed(ids)}).all()}
+        lines = {line.id: line.seq for line in _LINE_SEQS.all(connection, {"ids": packed(ids)})}
     links = {(lines[one], row["seq"]) for row in rows for one in row["provenance"] if one in lines}
     if links:
         values = [{"line_seq": line_seq, "document_seq": seq} for line_seq, seq in sorted(links)]
-        connection.execute(insert(SOURCE), values)
+        _LINK.run(connection, values)
 
 
 def remove(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:

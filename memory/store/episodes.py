@@ -17,23 +17,24 @@ from memory.model import Batch, Document, HistoryLine, Stream, Turn
 from memory.store import tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import IDS, LINE, packed
+from memory.store.prepared import Prepared
 from memory.store.rows import history_of, line_of, line_values, reply_values, shown_text
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
 from memory.store.tables import TurnRow, table_of
 
 TURN = table_of(TurnRow)
-_ADD_LINES = insert(LINE).on_conflict_do_nothing(index_elements=["id"])
-_OPEN_TURN = insert(TURN).on_conflict_do_nothing(index_elements=["id"])
+_ADD_LINES = Prepared(insert(LINE).on_conflict_do_nothing(index_elements=["id"]), without=("seq",))
+_OPEN_TURN = Prepared(insert(TURN).on_conflict_do_nothing(index_elements=["id"]), without=("seq",))
 _CLOSED = ("reply_id", "reply_state", "reply_reason", "model", "prompt_tokens", "completion_tokens", "reply_seconds")
-_CLOSE_TURN = (
+_CLOSE_TURN = Prepared(
     update(TURN)
     .where(TURN.c.id == bindparam("turn"), TURN.c.state == "open")
     .values(state="recorded", **{name: bindparam(f"new_{name}") for name in _CLOSED})
     .returning(TURN)
 )
-_TURN_BY_ID = select(TURN).where(TURN.c.id == bindparam("turn"))
-_LINES_BY_ID = select(LINE).where(LINE.c.id.in_(IDS))
+_TURN_BY_ID = Prepared(select(TURN).where(TURN.c.id == bindparam("turn")))
+_LINES_BY_ID = Prepared(select(LINE).where(LINE.c.id.in_(IDS)))
 _IDS = UUID("f1b6f0d4-2f0e-4c86-9c5c-1d7d8a3a5f10")
 
 
@@ -56,7 +57,7 @@ def store_lines(connection: Connection, batch: Batch, stream: Stream) -> Stored:
     turn_id = batch.id
     rows = [line_values(line, stream.id, turn_id) for line in batch.lines]
     tombstones.apply(connection, stream.id, rows)
-    added = connection.execute(_ADD_LINES, rows).rowcount
+    added = _ADD_LINES.run(connection, rows)
     opened = {
         "id": turn_id,
         "stream_id": batch.stream_id,  # as the batch has it, a joined temporary one too: the turn's id is made from it
@@ -68,7 +69,7 @@ def store_lines(connection: Connection, batch: Batch, stream: Stream) -> Stored:
         "completion_tokens": 0,
         "reply_seconds": 0.0,
     }
-    connection.execute(_OPEN_TURN, [opened])
+    _OPEN_TURN.run(connection, [opened])
     shown = None
     if added == len(rows):
         kept = (row for row in rows if row["deleted_at"] is None and not row["hidden"])
@@ -78,12 +79,12 @@ def store_lines(connection: Connection, batch: Batch, stream: Stream) -> Stored:
 
 def lines_by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Row[Any]]:
     """Return the rows of these lines, by id; unknown ids are missing."""
-    return {row.id: row for row in connection.execute(_LINES_BY_ID, {"ids": packed(ids)}).all()}
+    return {row.id: row for row in _LINES_BY_ID.all(connection, {"ids": packed(ids)})}
 
 
 def turn_row(connection: Connection, turn_id: str) -> Row[Any] | None:
     """Return the row of a turn, None where it was never observed."""
-    return connection.execute(_TURN_BY_ID, {"turn": turn_id}).one_or_none()
+    return _TURN_BY_ID.first(connection, {"turn": turn_id})
 
 
 def close_turn(connection: Connection, turn: Turn, turn_id: str, stream: Stream) -> Row[Any] | None:
@@ -102,7 +103,7 @@ def close_turn(connection: Connection, turn: Turn, turn_id: str, stream: Stream)
         "new_completion_tokens": said.completion_tokens,
         "new_reply_seconds": said.seconds,
     }
-    row = connection.execute(_CLOSE_TURN, {"turn": turn_id, **closed}).one_or_none()
+    row = _CLOSE_TURN.first(connection, {"turn": turn_id, **closed})
     if row is not None and reply is not None:
         store_reply(connection, reply, stream, turn_id, rests_on=_recalled(turn))
     return row
@@ -135,7 +136,7 @@ def store_reply(
     answered = lines_by_id(connection, [clean(one) for one in reply.in_reply_to]).values()
     if answered and all(line.deleted_at is not None for line in answered):
         rows[0].update(text="", detail=None, deleted_at=max(line.deleted_at for line in answered))
-    connection.execute(_ADD_LINES, rows)
+    _ADD_LINES.run(connection, rows)
     return reply_id
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func,
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.model import Job, JobRow
+from memory.store.prepared import Prepared
 from memory.store.stamps import milliseconds, moment
 from memory.store.tables import MemoryJob, table_of
 
@@ -28,10 +29,10 @@ _FRESH = and_(_C.attempts == 0, _C.crashes == 0)
 _LEASED = _C.state == "leased"
 # Statements of the hot path are built once: building them each time costs more than running them.
 _ADDED = insert(_JOB)
-_ADD = _ADDED.on_conflict_do_nothing(index_elements=["key"])
+_ADD = Prepared(_ADDED.on_conflict_do_nothing(index_elements=["key"]), without=("id",))
 _CLEARED = {"state": "ready", "attempts": 0, "crashes": 0, "last_error": None, "error_kind": None}
 _ARMED = {name: _ADDED.excluded[name] for name in ("payload", "run_after", "updated_at")}
-_ARM = _ADDED.on_conflict_do_update(index_elements=["key"], set_={**_ARMED, **_CLEARED, **_FREE})
+_ARM = Prepared(_ADDED.on_conflict_do_update(index_elements=["key"], set_={**_ARMED, **_CLEARED, **_FREE}), without=("id",))
 
 
 def enqueue(
@@ -58,7 +59,7 @@ def enqueue(
         "created_at": at,
         "updated_at": at,
     }
-    return connection.execute(_ARM if again else _ADD, [row]).rowcount > 0
+    return (_ARM if again else _ADD).run(connection, [row]) > 0
 
 
 def claim(

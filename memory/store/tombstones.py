@@ -2,18 +2,23 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.sqlite import insert
 
+from memory.store.prepared import Prepared
 from memory.store.rows import Values
 from memory.store.tables import TombstoneRow, table_of
 
 TOMBSTONE = table_of(TombstoneRow)
 EVERYBODY = "*"  # the key of the viewers' tombstone that covers all of them: no id of a viewer looks like this
-_SET_FOR = text(
-    "SELECT scope, tombstone.key, at FROM json_each(:wanted) AS wanted CROSS JOIN tombstone "
-    "ON scope = json_extract(wanted.value, '$[0]') AND tombstone.key = json_extract(wanted.value, '$[1]')"
+_SET_FOR = Prepared(
+    text(
+        "SELECT scope, tombstone.key, at FROM json_each(:wanted) AS wanted CROSS JOIN tombstone "
+        "ON scope = json_extract(wanted.value, '$[0]') AND tombstone.key = json_extract(wanted.value, '$[1]')"
+    ),
+    names=("scope", "key", "at"),
 )
 
 
@@ -40,10 +45,11 @@ def lift(connection: Connection, scope: str, key: str) -> bool:
 
 def of_scope(connection: Connection, scope: str, keys: Iterable[str] | None = None) -> dict[str, int]:
     """Return the tombstones of a scope with their times: all, or those of `keys`."""
+    found: Iterable[Any]
     if keys is None:
         found = connection.execute(select(TOMBSTONE.c.key, TOMBSTONE.c.at).where(TOMBSTONE.c.scope == scope))
     else:
-        found = connection.execute(_SET_FOR, {"wanted": json.dumps([[scope, key] for key in keys])})
+        found = _SET_FOR.all(connection, {"wanted": json.dumps([[scope, key] for key in keys])})
     return {row.key: row.at for row in found}
 
 
@@ -59,7 +65,7 @@ def apply(connection: Connection, stream_id: str, rows: Sequence[Values]) -> Non
         *(["stream_user", stream_user(stream_id, viewer)] for viewer in viewers),
         ["stream_chat", stream_id],
     ]
-    found = {(row.scope, row.key): row.at for row in connection.execute(_SET_FOR, {"wanted": json.dumps(wanted)}).all()}
+    found = {(row.scope, row.key): row.at for row in _SET_FOR.all(connection, {"wanted": json.dumps(wanted)})}
     if not found:
         return
     for row in rows:

@@ -14,6 +14,7 @@ from memory.events import Line, Message
 from memory.model import KnownViewer
 from memory.store.database import Database
 from memory.store.document_writes import IDS, chunks, packed
+from memory.store.prepared import Prepared
 from memory.store.rows import Values
 from memory.store.scrub import clean
 from memory.store.stamps import milliseconds, moment
@@ -21,17 +22,21 @@ from memory.store.tables import ViewerNameRow, ViewerRow, table_of
 
 VIEWER = table_of(ViewerRow)
 NAME = table_of(ViewerNameRow)
-_BY_ID = select(VIEWER).where(VIEWER.c.id.in_(IDS))
-_ADD = insert(VIEWER)
+_BY_ID = Prepared(select(VIEWER).where(VIEWER.c.id.in_(IDS)))
+_ADD = Prepared(insert(VIEWER))
 _CHANGED = ("login", "name", "is_bot", "first_seen", "last_seen")
-_CHANGE = update(VIEWER).where(VIEWER.c.id == bindparam("of")).values({name: bindparam(f"new_{name}") for name in _CHANGED})
+_CHANGE = Prepared(
+    update(VIEWER).where(VIEWER.c.id == bindparam("of")).values({name: bindparam(f"new_{name}") for name in _CHANGED})
+)
 _NAMES = upsert(NAME)
-_ADD_NAMES = _NAMES.on_conflict_do_update(
-    index_elements=["viewer_id", "login", "name"],
-    set_={
-        "first_at": func.min(NAME.c.first_at, _NAMES.excluded.first_at),
-        "last_at": func.max(NAME.c.last_at, _NAMES.excluded.last_at),
-    },
+_ADD_NAMES = Prepared(
+    _NAMES.on_conflict_do_update(
+        index_elements=["viewer_id", "login", "name"],
+        set_={
+            "first_at": func.min(NAME.c.first_at, _NAMES.excluded.first_at),
+            "last_at": func.max(NAME.c.last_at, _NAMES.excluded.last_at),
+        },
+    )
 )
 _NEWEST_NAME = (NAME.c.last_at.desc(), NAME.c.login, NAME.c.name)
 
@@ -77,16 +82,16 @@ class Seen:
 def see(connection: Connection, lines: Sequence[Line]) -> Seen:
     """Note who wrote these lines and what they were called. Older sightings never rename anybody."""
     seen = _sightings(lines)
-    known = {row.id: row for row in connection.execute(_BY_ID, {"ids": packed(one.id for one in seen)}).all()}
+    known = {row.id: row for row in _BY_ID.all(connection, {"ids": packed(one.id for one in seen)})}
     added = [_new_row(one) for one in seen if one.id not in known]
     changed = [_changed_row(one, known[one.id]) for one in seen if one.id in known]
     if added:
-        connection.execute(_ADD, added)
+        _ADD.run(connection, added)
     if changed:
-        connection.execute(_CHANGE, changed)
+        _CHANGE.run(connection, changed)
     names = [row for one in seen for row in _name_rows(one, known.get(one.id))]
     if names:
-        connection.execute(_ADD_NAMES, names)
+        _ADD_NAMES.run(connection, names)
     fresh = {row["viewer_id"] for row in names}
     return Seen(
         changed=tuple(known_of(connection, sorted(fresh))) if fresh else (),

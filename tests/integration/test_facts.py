@@ -47,7 +47,7 @@ async def current(directory: Path, viewer_id: str = "101", **as_of: object) -> l
     database = await Database.open(directory / "memory.db")
     try:
         found = await Reader(database).facts(viewer_id, **as_of)  # type: ignore[arg-type] # one optional moment
-        return [one.text.split(" (")[0] for one in found]
+        return [one.text.split("\n")[0] for one in found]
     finally:
         await database.close()
 
@@ -69,7 +69,7 @@ async def test_what_a_viewer_says_of_themselves_becomes_their_fact_with_its_way_
         await past(memory, line("m1", "ciao! vivo a Torino da ottobre"), line("m2", "e che si fa stasera?", user=BOB))
         (fact,) = await facts(memory)
         assert (fact.subject, fact.author, fact.provenance, fact.invalid_at) == ("101", "101", ("m1",), None)
-        assert fact.text.startswith("vivo a Torino da ottobre (")
+        assert fact.text.startswith("vivo a Torino da ottobre\n(")
         assert fact.valid_at is not None
         assert fact.valid_at.isoformat() == "2025-10-01T00:00:00+00:00"
         assert await facts(memory, "202") == []
@@ -158,7 +158,7 @@ async def test_a_short_answer_to_the_bots_question_is_a_fact(tmp_path: Path) -> 
         await tell(memory, a_batch(line("m1", "Torino", reply_to="r1"), stream_id="s0"))
         await memory.run_jobs()
         (fact,) = await facts(memory)
-        assert fact.text.startswith("Torino (origine")
+        assert fact.text.startswith("Torino\n(origine")
         assert fact.provenance == ("m1",)
 
 

@@ -134,3 +134,14 @@ def test_an_open_question_shows_weaker_things_too() -> None:
 def test_a_question_about_the_persona_looks_at_the_canon_however_far_it_is() -> None:
     entry = an_evidence(a_document("paure", "p", kind="lore"), a_request(SourceKind.LORE, None), score=0.05, dense=0.04)
     assert texts(gate([entry], PLAN, LEVEL)[0]) == ["paure"]
+
+
+def test_without_weighing_the_floor_comes_down_by_the_usual_worth() -> None:
+    unweighed = replace(LEVEL, channels=LEVEL.channels - {"worth"})
+    assert texts(gate([a_level("a", 0.3)], PLAN, LEVEL)[0]) == []
+    assert texts(gate([a_level("a", 0.3)], PLAN, unweighed)[0]) == ["a"]
+
+
+def test_a_line_that_is_not_indexed_yet_is_found_by_its_words() -> None:
+    assert texts(gate([a_level("new", 0.28, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == ["new"]
+    assert texts(gate([a_level("far", 0.28, dense=0.0, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == []

@@ -149,7 +149,7 @@ def test_a_short_reply_answers_the_question_it_replies_to(
 def test_a_statement_says_what_it_is_about_in_the_words_of_its_author(extractor: RuleExtractor) -> None:
     (one,) = said(extractor, "Allora: mi sono trasferita a Bologna! Evviva")
     assert (one.subject, one.source, one.change) == ("1", "m1", True)
-    assert one.text.startswith("Allora: mi sono trasferita a Bologna (casa")
+    assert one.text.startswith("Allora: mi sono trasferita a Bologna\n(casa")
 
 
 def test_a_habit_that_ended_names_what_ended(extractor: RuleExtractor) -> None:

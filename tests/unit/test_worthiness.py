@@ -21,6 +21,7 @@ RULES = load_rules(("it", "en"))
         "ciao bot, di dove sono? dimmi",
         "!forget me",
         "https://example.org/clip/abc",
+        'my neighbour keeps saying "I was born on a boat" to all of us',
         "",
         "se fossi ricco comprerei un castello in collina",
         "i own a castle in the hills Kappa",
@@ -40,7 +41,7 @@ def test_what_says_nothing_of_its_author_is_worth_nothing(line: str) -> None:
         ("mi sono trasferito a Udine", "si sono trasferiti altrove"),
         ("il 12 marzo parto per Lisbona", "parto presto per qualche posto"),
         ("io lavoro in una libreria in centro", "IO LAVORO IN UNA LIBRERIA IN CENTRO"),
-        ("mio zio vive in una casa sul fiume", 'mio zio dice sempre "io vivo in una casa sul fiume"'),
+        ("mio zio vive in una casa sul fiume", 'mio zio dice sempre "chi vive in una casa sul fiume"'),
     ],
 )
 def test_what_tells_more_of_its_author_is_worth_more(more: str, less: str) -> None:
