@@ -11,7 +11,6 @@ from bot.language import content_of, language_of, words_of
 from bot.plain import visible
 from bot.quoting import named, quoted
 from bot.remembering_choice import choose, grouped, is_fact, part
-from bot.remembering_choice import told as said_in
 from bot.remembering_choice import words as words_in
 from bot.remembering_texts import MemoryWords, day_of, memory_words
 from bot.responder import Answer
@@ -114,12 +113,12 @@ class _Telling:
 
     def _several(self, facts: Sequence[Item]) -> str:
         mine = facts[0].subject == self.to.user.id
-        what = "; ".join(self._quote(said_in(fact), QUOTE_CHARACTERS // 2) for fact in facts)
+        what = "; ".join(self._quote(words_in(fact), QUOTE_CHARACTERS // 2) for fact in facts)
         templates = self.words.several_about_you if mine else self.words.several_about_them
         return self._say(templates, what=what, item=facts[0], who=self._subject(facts[0]))
 
     def _memory(self, item: Item, *, first: bool) -> str:
-        words, what = self.words, self._quote(self._telling_lines(said_in(item)), QUOTE_CHARACTERS)
+        words, what = self.words, self._quote(self._telling_lines(words_in(item)), QUOTE_CHARACTERS)
         match item.section:
             case "lore":
                 return self._say(words.canon, text=self._passage(words_in(item)))

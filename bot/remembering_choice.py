@@ -10,7 +10,6 @@ from memory import Item
 TOLD = 2  # memories in one reply; three where all that is known, or several people, were asked for
 _SECTION_ORDER = ("recall", "profile", "lore", "state", "episode")
 _EVERYTHING_ORDER = ("profile", "recall", "state", "episode", "lore")
-_ABOUT = re.compile(r" \([^()]*\)$")  # behind a fact: what it is about, in words by which it is found, and since when
 _LINE = re.compile(
     r"- \[(?P<whose>[^\]]*?)(?: · [^\]]*)?\](?: (?:secondo|according to) (?P<by>[^\":]+):)? "
     r'(?P<quotes>"[^"]*"(?: "[^"]*")*)'
@@ -115,12 +114,6 @@ def part(item: Item, name: str) -> str | None:
 def people(item: Item) -> list[str]:
     """Return every name that the item carries."""
     return [name for name in (item.subject_name, item.author_name, part(item, "whose"), part(item, "by")) if name]
-
-
-def told(item: Item) -> str:
-    """Return the item's statement as it is quoted: `words`, without what stands behind a fact so that it is found."""
-    said = words(item)
-    return (_ABOUT.sub("", said) or said) if item.kind == "fact" else said
 
 
 def words(item: Item) -> str:

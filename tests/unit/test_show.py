@@ -31,7 +31,7 @@ def test_the_demo_shows_who_is_answered_whose_memory_and_from_when(run: Run, tmp
     assert "18:00  Alba           ricordo come si chiama la mia gatta?" in shown
     reply = next(turn["reply"]["text"] for turn in turns_of(tmp_path / "out") if turn["reply"]["state"] == "sent")
     assert f"  ▸ Ricordo to Alba: {reply}"[:60] in shown
-    assert "└ Alba wrote, 1 Mar 2026: la mia gatta si chiama Briciola" in shown
+    assert "└ fact about Alba, 1 Mar 2026: la mia gatta si chiama Briciola" in shown
     assert "3 messages, 2 streams, 2 viewers" in shown
     assert "\x1b" not in shown, "no colours where nobody sees them"
 
