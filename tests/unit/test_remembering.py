@@ -333,3 +333,14 @@ async def test_where_no_word_is_shared_a_fact_goes_before_a_line_and_is_not_swor
     said = await say("ricordo where does Zeno perform?", recall_of(line, fact))
     assert "suono la viola a Ferrara" in said
     assert said.startswith(TEXTS["en"].perhaps)
+
+
+@pytest.mark.parametrize("language", ["it", "en"])
+def test_every_template_reads_well_before_a_day(language: str) -> None:
+    day = day_of(NOW, date(2020, 1, 1), language)
+    for name in ("you_wrote", "they_wrote", "about_you", "about_them", "claim", "happened", "i_said"):
+        for template in getattr(TEXTS[language], name):
+            said = template.format(name="Ada", who="Zeno", when=day, what="«x»")
+            assert not {"from on", "da il", "di il", "on on"} & set(
+                map(" ".join, zip(said.split(), said.split()[1:], strict=False))
+            )
