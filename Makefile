@@ -13,6 +13,7 @@ help: ## Show this list
 
 $(STAMP): $(LOCK) pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Ricordo needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@echo "Setting up $(VENV): about 850 MB, one to five minutes, nothing is shown meanwhile"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(LOCK)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -100,7 +100,7 @@ class _Telling:
         line = ""
         everything = self.recall.plan.explicit_recall
         known = [*self.own_names, *self.names.values()]
-        choice = choose(self.recall.block.items, self.bare, without=known, everything=everything)
+        choice = choose(self.recall.block.items, self.bare, without=known, own_names=self.own_names, everything=everything)
         for group in grouped(choice.items):
             more = self._several(group) if len(group) > 1 else self._memory(group[0], first=choice.sure and not line)
             if line and len(line) + 1 + len(more) > REPLY_CHARACTERS:

@@ -1,7 +1,7 @@
 """Which memories answer a question, told by the words they share with it. Pure; the order is the same for the same input."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.language import content_of, words_of
@@ -24,7 +24,9 @@ class Choice:
     sure: bool = True
 
 
-def choose(items: Sequence[Item], question: str, *, without: Sequence[str], everything: bool) -> Choice:
+def choose(
+    items: Sequence[Item], question: str, *, without: Sequence[str], own_names: Collection[str], everything: bool
+) -> Choice:
     """Return the items that share most words with `question`, names aside (those of `without` and of the items themselves).
 
     `everything`: all that is known was asked for, so that items without a shared word count as well. A remembered question
@@ -33,11 +35,18 @@ def choose(items: Sequence[Item], question: str, *, without: Sequence[str], ever
     shown = [item for item in items if item.section != "history"]
     asked = content_of(question, without=[*without, *(name for item in shown for name in people(item))])
     hits = {id(item): len(asked & content_of(words(item))) for item in shown}
-    useful = [item for item in shown if hits[id(item)] or not (item.section == "episode" or _is_question(item))]
-    everything = everything and not any(hits.values())
-    order = _EVERYTHING_ORDER if everything else _SECTION_ORDER
+    useful = [item for item in shown if hits[id(item)] or not (item.section == "episode" or _is_question(item, own_names))]
+    matched = any(hits.values())
+    everything = everything and not matched
+    order = _SECTION_ORDER if matched else _EVERYTHING_ORDER
     useful.sort(
-        key=lambda item: (_is_question(item), -hits[id(item)], not item.current, order.index(item.section), -item.score)
+        key=lambda item: (
+            _is_question(item, own_names),
+            -hits[id(item)],
+            not item.current,
+            order.index(item.section),
+            -item.score,
+        )
     )
     useful = _unlike(useful)
     if not useful:
@@ -47,12 +56,15 @@ def choose(items: Sequence[Item], question: str, *, without: Sequence[str], ever
         return Choice(items=several)
     best = hits[id(useful[0])]
     kept = useful if everything else [item for item in useful if best and hits[id(item)] == best] or useful[:1]
-    personal = useful[0].section in {"recall", "episode"} and not is_fact(useful[0])
+    personal = any(item.section in {"recall", "episode"} and not is_fact(item) for item in useful)
     return Choice(items=tuple(kept[: TOLD + everything]), sure=bool(best) or everything or not personal)
 
 
-def _is_question(item: Item) -> bool:
-    return item.section in {"recall", "profile"} and words(item).rstrip().endswith("?")
+def _is_question(item: Item, own_names: Collection[str]) -> bool:
+    """Return whether somebody's words ask: they end so, or they ask the bot, whatever they say after it."""
+    said = words(item).rstrip()
+    asks = said.endswith("?") or ("?" in said and not set(own_names).isdisjoint(words_of(said)))
+    return asks and item.section in {"recall", "profile"} and not is_fact(item)
 
 
 def _one_each(items: Sequence[Item], question: str) -> tuple[Item, ...]:

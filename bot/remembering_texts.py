@@ -47,7 +47,7 @@ class MemoryWords:
 
 TEXTS: Final[Mapping[str, MemoryWords]] = {
     "it": MemoryWords(
-        you_wrote=("Se ricordo bene, {when} hai scritto: {what}.", "Sì, {name}: {when} hai scritto {what}."),
+        you_wrote=("Se ricordo bene, {when} hai scritto: {what}.", "{when} hai scritto {what}, {name}."),
         they_wrote=("Se ricordo bene, {when} {who} ha scritto: {what}.", "{when} {who} ha scritto: {what}."),
         about_you=("Di te ricordo questo, {when}: {what}.", "Di te so questo, {name}, da ciò che hai scritto {when}: {what}."),
         about_them=("Di {who} ricordo questo, {when}: {what}.", "Di {who} so questo, da ciò che ha scritto {when}: {what}."),
@@ -89,10 +89,10 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         ),
     ),
     "en": MemoryWords(
-        you_wrote=("If I remember right, {when} you wrote: {what}.", "Yes, {name}: {when} you wrote {what}."),
+        you_wrote=("If I remember right, {when} you wrote: {what}.", "{when} you wrote {what}, {name}."),
         they_wrote=("If I remember right, {when} {who} wrote: {what}.", "{when} {who} wrote: {what}."),
         about_you=("About you I remember this, {when}: {what}.", "I know this about you, from what you wrote {when}: {what}."),
-        about_them=("About {who} I remember this, {when}: {what}.", "Of {who} I know this, from {when}: {what}."),
+        about_them=("About {who} I remember this, {when}: {what}.", "Of {who} I know this, from what they wrote {when}: {what}."),
         claim_about_you=("According to {who}, {when}: {what}. But that is {who} talking, not you.",),
         claim=("According to {who}, {when}: {what}.", "I cannot vouch for it, but {who} said so, {when}: {what}."),
         happened=("If I remember right, {when} it went like this: {what}.", "{when} on stream: {what}."),

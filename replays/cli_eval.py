@@ -18,11 +18,10 @@ from replays.compare import Change, change_to_json, changes, told
 from replays.evaluate import Evaluation, Outcome, known_recipes, read_logs
 from replays.results import SUMMARY, Folder, ResultFiles, write_json
 from replays.summary import Run, summary_of
-from replays.tables import LEGEND, category_table, latency_line, recipe_table, reply_line
+from replays.tables import LEGEND, category_tables, latency_line, recipe_tables, reply_line
 
 Json = dict[str, Any]
 AGAINST, CHANGES = "against", "changes.json"
-TABLE_WIDTH = 110  # of a pipe, which has none
 
 
 def eval_command(
@@ -130,10 +129,9 @@ def _with_bar(evaluation: Evaluation, files: ResultFiles | None = None) -> Outco
 
 
 def _show(summary: Json, output: Path) -> None:
-    width = max(out.width, TABLE_WIDTH)
-    out.print(category_table(summary), width=width)
-    if table := recipe_table(summary):
-        out.print(table, width=width)
+    for table in (*category_tables(summary, out.width), *recipe_tables(summary, out.width)):
+        out.print(table)
+        out.print()
     out.print(LEGEND, style="dim")
     out.print(latency_line(summary))
     if replies := reply_line(summary):

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.table import Table
 from rich.text import Text
 
 from bot.cli.terminal import styled
@@ -37,14 +36,14 @@ def import_command(
 
     Example: ricordo import "chat (2020-03-01T184500Z).tcd" vod.json.gz --out chat.jsonl
     """
-    errors = Console(stderr=True)
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
     options = ImportOptions(format=log_format, channel=channel, start=start.replace(tzinfo=UTC) if start else None)
     try:
         summary = _with_bar(files, out, options, errors)
     except LogError as error:
         errors.print(styled(f"Nothing was imported: {error}"))
         raise typer.Exit(1) from None
-    console = Console()
+    console = Console(soft_wrap=True, highlight=False)
     if as_json:
         typer.echo(json.dumps(summary.to_json(), ensure_ascii=True, indent=2))
     else:
@@ -75,13 +74,11 @@ def _with_bar(files: list[Path], out: Path, options: ImportOptions, console: Con
 
 def show(summary: ImportSummary, console: Console) -> None:
     """Print the counts, the warnings, and the first skipped lines of each file with number and reason."""
-    table = Table(title=f"{summary.events:,} events in {summary.out.name}", title_justify="left")
-    for heading in ("file", "format", "streams", "messages", "notices", "deletions", "skipped"):
-        table.add_column(heading, justify="left" if heading in {"file", "format"} else "right", overflow="fold")
+    console.print(Text(f"{summary.events:,} events in {summary.out}", style="bold"))
     for report in summary.files:
-        counts = [len(report.streams), *(report.counts[kind] for kind in ("message", "notice", "deletion")), report.skipped]
-        table.add_row(Text(report.path.name), report.format, *(f"{count:,}" for count in counts))
-    console.print(table)
+        counts = [_counted(len(report.streams), "stream")]
+        counts += [_counted(report.counts[kind], kind) for kind in ("message", "notice", "deletion")]
+        console.print(styled(f"{report.path.name}: {report.format}, {', '.join(counts)}, {report.skipped:,} skipped"))
     for kind, count in sorted(summary.total("warnings").items()):
         console.print(Text(f"warning: {count:,} {EXPLAINED.get(kind, kind)}"))
     if len(summary.channels) > 1:
@@ -98,3 +95,7 @@ def show(summary: ImportSummary, console: Console) -> None:
             console.print(Text(f"skipped: {report.path.name}, {report.skipped - SHOWN:,} more"))
     for path, reason in summary.failed:
         console.print(styled(f"not imported: {path}: {reason}"))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what if count == 1 else what + 's'}"

@@ -58,7 +58,11 @@ def replay_command(
         end=end.replace(tzinfo=UTC) if end else None,
         replies="log" if replies == "log" else "bot",
     )
-    summary = _played(options, settings) if show else _with_bar(options, settings)
+    try:
+        summary = _played(options, settings) if show else _with_bar(options, settings)
+    except KeyboardInterrupt:
+        msg = "interrupted; the same command goes on from here"
+        raise CommandFailed(msg, Exit.INTERRUPTED) from None
     write_summary(output / "summary.json", summary)
     if as_json:
         print_json(summary.to_json())

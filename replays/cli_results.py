@@ -24,7 +24,7 @@ def explain_command(
 ) -> None:
     """Tell how one probe was answered: what was wanted, where it was looked for, what was found, left out, and shown.
 
-    Example: ricordo explain out/eval ost-p012
+    Example: ricordo explain out/eval ost-p12
     """
     with clear_log_errors():
         answer = find_answer(Folder.read(folder), probe, recipe)

@@ -21,6 +21,10 @@ LOOKED_AT = 50  # lines of a log in which a time is looked for
 LONGEST_TEXT, LONGEST_MEMORY = 500, 160
 INDENT = "       "  # the width of a time and a little air
 COLUMN = 14  # of names: most fit, longer ones push their line
+SILENT = (
+    "the bot said nothing: it answers who addresses it, by its name (ricordo, where the log names none) or by one of "
+    'persona.aliases; with manners.answer = "questions" it answers open questions too'
+)
 NO_MODEL = "no language model is configured: the replies were made from the memory alone"
 
 
@@ -87,6 +91,8 @@ class Stage:
         first, *rest = whole.wrap(self._console, self._width)
         first.rstrip()
         self._console.print(first)
+        for line in rest:
+            line.rstrip()
         if rest:
             remaining = Text(" ").join(rest)
             for line in remaining.wrap(self._console, max(20, self._width - len(indent))):
@@ -139,19 +145,25 @@ def summary_lines(summary: ReplaySummary, folder: Path) -> list[str]:
     counts, health, memory = summary.counts, summary.health, summary.latency_ms["memory_asked"]
     said = [f"{value} {key.removeprefix('said_')}" for key, value in sorted(counts.items()) if key.startswith("said_")]
     jobs = [f"{count} {state}" for state, count in sorted(health.jobs.items()) if count]
-    chat = f"{counts.get('message', 0):,} messages, {health.streams} streams, {health.viewers:,} viewers"
+    chat = f"{counts.get('message', 0):,} messages, {_streams(health.streams)}, {health.viewers:,} viewers"
     lines = [
         f"{chat} in {summary.seconds:.1f} s: {summary.messages_per_second:,.0f} messages/s",
         f"{counts.get('turns', 0):,} turns ({', '.join(said)}), {health.documents:,} documents in memory",
         f"jobs: {', '.join(jobs) or 'none'}",
-        f"memory stage where it searched: {memory['count']} turns, p50 {memory['p50']} ms, p95 {memory['p95']} ms",
+        f"memory stage where it searched: {memory['count']} turns, p50 {memory['p50']:.1f} ms, p95 {memory['p95']:.1f} ms",
     ]
-    if summary.llm is None:
+    if counts.get("turns") and not counts.get("said_sent"):
+        lines.append(SILENT)
+    elif summary.llm is None:
         lines.append(NO_MODEL)
     if summary.degraded_turns:
         lines.append(f"{summary.degraded_turns} turns were degraded: a source was late or failed")
     lines += troubles(summary.report)
     return ["", *lines, f"every turn with its plan, memories and reply: {folder / 'turns.jsonl'}"]
+
+
+def _streams(count: int) -> str:
+    return "1 stream" if count == 1 else f"{count} streams"
 
 
 def troubles(report: LogReport) -> list[str]:

@@ -1,9 +1,10 @@
 """The tables of an evaluation in the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.table import Table
 
 SHORT = {
@@ -20,40 +21,56 @@ SHORT = {
     "block_tokens": "tokens",
 }
 LEGEND = (
-    "recall, beyond: share of the gold found, overall and beyond the recent history. answer: the block holds it. prec, irrel: "
-    "items that do and do not matter. abs.p, abs.r: precision and recall of admitting ignorance. asks: semantic memory was used"
+    "n: probes; from, to: 95 % interval. recall, beyond: share of the gold found, overall and beyond the recent history. "
+    "answer: the block holds it. prec, irrel: items that do and do not matter. misattr: personal items that are somebody "
+    "else's, or nobody's fact. stale: traps that show something outdated. abs.p, abs.r: precision and recall of admitting "
+    "ignorance. asks: semantic memory was used. tokens: mean size of the block"
 )
 NOTHING = "-"
+GAP = 2  # columns between two numbers: one of padding, one of the separator
+INTERVAL_ROWS = 3
+LABELS = 2  # columns that are repeated in each part: whose the row is, and how many probes
 
 
-def category_table(summary: Mapping[str, Any]) -> Table:
-    """Return every metric of the judged recipe, overall with its interval, then by category."""
-    table = _table(f"recipe {summary['recipe']}, {summary['probes']} probes", "", "n", *SHORT.values())
+def category_tables(summary: Mapping[str, Any], width: int) -> list[Table]:
+    """Return every metric of the judged recipe, overall with its interval, then by category.
+
+    Where `width` has no room for all metrics, they are told in several tables: no number is ever cut.
+    """
     overall = summary["overall"]
-    table.add_row("all", str(overall["probes"]), *(_shown(overall, name) for name in SHORT), style="bold")
-    table.add_row("from", "", *(_bound(overall, name, "low") for name in SHORT), style="dim")
-    table.add_row("to", "", *(_bound(overall, name, "high") for name in SHORT), style="dim", end_section=True)
-    for category, group in summary["by_category"].items():
-        table.add_row(category, str(group["probes"]), *(_shown(group, name) for name in SHORT))
-    return table
+    rows = [
+        ("all", str(overall["probes"]), *(_shown(overall, name) for name in SHORT)),
+        ("from", "", *(_bound(overall, name, "low") for name in SHORT)),
+        ("to", "", *(_bound(overall, name, "high") for name in SHORT)),
+        *(
+            (category, str(group["probes"]), *(_shown(group, name) for name in SHORT))
+            for category, group in summary["by_category"].items()
+        ),
+    ]
+    title = f"recipe {summary['recipe']}, {summary['probes']} probes"
+    tables = [_table(title, part, marked=True) for part in _parts([("", "n", *SHORT.values()), *rows], width)]
+    return _titled_once(tables)
 
 
-def recipe_table(summary: Mapping[str, Any]) -> Table | None:
-    """Return the recipes beside each other, None where there is one alone."""
+def recipe_tables(summary: Mapping[str, Any], width: int) -> list[Table]:
+    """Return the recipes beside each other, in as many tables as `width` asks for; nothing where there is one alone."""
     if len(summary["recipes"]) == 1:
-        return None
-    table = _table("recipes", "", *SHORT.values(), "± answer", "p")
+        return []
+    rows = [("", "n", *SHORT.values(), "± answer", "p")]
     for recipe, group in summary["recipes"].items():
         overall, pair = group["overall"], summary["pairs"].get(recipe)
         coverage = pair["answer_coverage"] if pair else None
         difference = coverage["difference"]["value"] if coverage else None
-        table.add_row(
-            recipe,
-            *(_shown(overall, name) for name in SHORT),
-            "" if difference is None else f"{difference:+.3f}",
-            "" if coverage is None else f"{coverage['p']:.3f}",
+        rows.append(
+            (
+                recipe,
+                str(overall["probes"]),
+                *(_shown(overall, name) for name in SHORT),
+                "" if difference is None else f"{difference:+.3f}",
+                "" if coverage is None else f"{coverage['p']:.3f}",
+            )
         )
-    return table
+    return _titled_once([_table("recipes", part) for part in _parts(rows, width)])
 
 
 def reply_line(summary: Mapping[str, Any]) -> str | None:
@@ -66,11 +83,36 @@ def reply_line(summary: Mapping[str, Any]) -> str | None:
     return f"{model}: answer in the reply {held} of {found['count']}" + (f"; {failed} replies failed" if failed else "")
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
-    for column in columns:
-        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+def _parts(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[Sequence[str]]]:
+    """Yield the rows with as many columns at a time as `width` holds, the labels in front of each part."""
+    widths = [max(cell_len(row[index]) for row in rows) + GAP for index in range(len(rows[0]))]
+    labels, at = sum(widths[:LABELS]), LABELS
+    while at < len(widths):
+        end, room = at + 1, width - labels - widths[at]
+        while end < len(widths) and widths[end] <= room:
+            room -= widths[end]
+            end += 1
+        yield [(*row[:LABELS], *row[at:end]) for row in rows]
+        at = end
+
+
+def _table(title: str, rows: Sequence[Sequence[str]], *, marked: bool = False) -> Table:
+    """Return the rows, the first being the heading; `marked`: the next three are all probes together and their interval."""
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False
+    )
+    for index, column in enumerate(rows[0]):
+        table.add_column(column, justify="right" if index else "left", no_wrap=True)
+    for number, row in enumerate(rows[1:]):
+        style = ("bold", "dim", "dim")[number] if marked and number < INTERVAL_ROWS else None
+        table.add_row(*row, style=style, end_section=marked and number == INTERVAL_ROWS - 1)
     return table
+
+
+def _titled_once(tables: list[Table]) -> list[Table]:
+    for table in tables[1:]:
+        table.title = None
+    return tables
 
 
 def _shown(group: Mapping[str, Any], name: str) -> str:

@@ -1,5 +1,6 @@
 """`ricordo config`: write, check and show the configuration."""
 
+import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -54,4 +55,6 @@ def show(config: ConfigOption = None, *, as_json: JsonOption = False) -> None:
     for section, table in settings.items():
         out.print(f"\n[bold]\\[{section}][/]")
         for key, value in table.items():
-            out.print(f"{key} = {value!r}", markup=False)
+            out.print(
+                f"# {key} is not set" if value is None else f"{key} = {json.dumps(value, ensure_ascii=False)}", markup=False
+            )

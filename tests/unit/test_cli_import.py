@@ -19,7 +19,8 @@ def test_the_summary_counts_and_shows_the_first_skipped_lines(tmp_path: Path) ->
     (tmp_path / "a.txt").write_text("\n".join([irc("ciao"), *(["boh"] * 7), "PING :x", irc("ciao", tags={"emotes": "1:9-8"})]))
     done = run(tmp_path / "a.txt", "--out", tmp_path / "out.jsonl")
     assert done.exit_code == 0, done.output
-    assert "4 events in out.jsonl" in done.output
+    assert f"4 events in {tmp_path / 'out.jsonl'}" in done.output
+    assert "a.txt: irc, 1 stream, 2 messages, 0 notices, 0 deletions, 7 skipped" in done.output
     assert "line 2: not IRC" in done.output
     assert "2 more" in done.output
     assert "duplicate" not in done.output.split("skipped")[0].split("warning")[0]

@@ -54,8 +54,8 @@ async def test_greeting_with_a_question_is_a_question() -> None:
 @pytest.mark.parametrize(
     ("text", "words", "parts"),
     [
-        ("ricordo, come si chiama il mio gatto?", "il mio gatto si chiama Baffo", ["il 10 febbraio hai scritto", "Baffo»."]),
-        ("ricordo what is my cat called?", "my cat is called Baffo", ["on 10 February you wrote", "“my cat is called Baffo”."]),
+        ("ricordo, come si chiama il mio gatto?", "il mio gatto si chiama Baffo", ["il 10 febbraio hai scritto", "Baffo»"]),
+        ("ricordo what is my cat called?", "my cat is called Baffo", ["on 10 February you wrote", "“my cat is called Baffo”"]),
     ],
 )
 async def test_own_words_are_given_back_with_their_day(text: str, words: str, parts: list[str]) -> None:
@@ -312,3 +312,35 @@ def test_words_are_compared_by_what_they_carry() -> None:
     assert content_of("do you remember my dogs") == content_of("dog")
     assert content_of("Zeno corre", without=["Zeno"]) == content_of("corre")
     assert words_of("L'è già\u200b qui") == ["l", "e", "gia", "qui"]
+
+
+async def test_a_question_put_to_the_bot_before_is_no_answer_whatever_follows_it() -> None:
+    asked_before = item("ciao ricordo, che lavoro faccio io? vediamo se ascoltavi", at=NOW)
+    fact = item("lavoro in una serra", "profile", kind="fact")
+    said = await say("ricordo e io adesso che lavoro faccio?", recall_of(asked_before, fact))
+    assert "«lavoro in una serra»" in said
+    assert "ascoltavi" not in said
+
+
+@pytest.mark.parametrize("language", ["it", "en"])
+def test_what_somebody_wrote_is_not_told_as_a_yes(language: str) -> None:
+    assert not any(template.startswith(("Sì", "Yes")) for template in TEXTS[language].you_wrote)
+
+
+async def test_where_no_word_is_shared_a_fact_goes_before_a_line_and_is_not_sworn_to() -> None:
+    line = item("appena finite le prove", subject=ZENO, author=ZENO)
+    fact = item("suono la viola a Ferrara", "profile", subject=ZENO, author=ZENO, kind="fact")
+    said = await say("ricordo where does Zeno perform?", recall_of(line, fact))
+    assert "suono la viola a Ferrara" in said
+    assert said.startswith(TEXTS["en"].perhaps)
+
+
+@pytest.mark.parametrize("language", ["it", "en"])
+def test_every_template_reads_well_before_a_day(language: str) -> None:
+    day = day_of(NOW, date(2020, 1, 1), language)
+    for name in ("you_wrote", "they_wrote", "about_you", "about_them", "claim", "happened", "i_said"):
+        for template in getattr(TEXTS[language], name):
+            said = template.format(name="Ada", who="Zeno", when=day, what="«x»")
+            assert not {"from on", "da il", "di il", "on on"} & set(
+                map(" ".join, zip(said.split(), said.split()[1:], strict=False))
+            )

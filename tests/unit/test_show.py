@@ -31,7 +31,7 @@ def test_the_demo_shows_who_is_answered_whose_memory_and_from_when(run: Run, tmp
     assert "18:00  Alba           ricordo come si chiama la mia gatta?" in shown
     reply = next(turn["reply"]["text"] for turn in turns_of(tmp_path / "out") if turn["reply"]["state"] == "sent")
     assert f"  ▸ Ricordo to Alba: {reply}"[:60] in shown
-    assert "└ Alba wrote, 1 Mar 2026: la mia gatta si chiama Briciola" in shown
+    assert "└ fact about Alba, 1 Mar 2026: la mia gatta si chiama Briciola" in shown
     assert "3 messages, 2 streams, 2 viewers" in shown
     assert "\x1b" not in shown, "no colours where nobody sees them"
 
@@ -41,6 +41,19 @@ def test_long_lines_are_wrapped_below_their_beginning() -> None:
     lines = shown.splitlines()
     assert len(lines) > 4
     assert all(line.startswith(" " * 22) for line in lines[1:])
+
+
+def test_wrapping_adds_no_space_between_words() -> None:
+    shown = _shown(a_chat_line("m1", "una parola corta " * 20, after=0), width=60, terminal=True)
+    assert not [line for line in shown.splitlines()[1:] if "  " in line.strip()]
+
+
+def test_a_replay_in_which_nobody_addresses_the_bot_says_how_to_make_it_speak(run: Run, tmp_path: Path) -> None:
+    log = write_log_file(tmp_path / "chat.jsonl", an_evening()[:3])
+    code, shown, _ = run("replay", log, "--out", "out")
+    assert code == 0
+    assert "2 messages, 1 stream, 2 viewers" in shown
+    assert "persona.aliases" in shown
 
 
 def test_hostile_chat_does_not_reach_the_terminal() -> None:
