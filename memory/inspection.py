@@ -92,11 +92,11 @@ class Inspection:
     async def search(self, words: str, *, viewer_id: str | None = None, limit: int = 20) -> list[Found]:
         """Return memories that hold these words, best first: of everybody, or out of one viewer's memory."""
         if viewer_id is None:
-            hits = await self._read(lambda read: overview.with_words(read, words, kinds=_STATEMENTS, limit=limit))
-            return [Found(document=document, score=float(score)) for document, score in hits]
-        scored = await self._reader.full_text(collection_name("viewer", viewer_id), words, limit)
+            hits = await self._read(lambda read: overview.with_words(read, words, kinds=_STATEMENTS, limit=2 * limit))
+            return _told_once([Found(document=document, score=float(score)) for document, score in hits])[:limit]
+        scored = await self._reader.full_text(collection_name("viewer", viewer_id), words, 2 * limit)
         held = await self._reader.documents([id_ for id_, _ in scored])
-        return [Found(document=held[id_], score=score) for id_, score in scored if id_ in held]
+        return _told_once([Found(document=held[id_], score=score) for id_, score in scored if id_ in held])[:limit]
 
     async def streams(self, limit: int) -> list[Stream]:
         """Return the streams that began up to now, newest first."""
@@ -213,3 +213,9 @@ async def _locked(directory: Path) -> AsyncIterator[Database]:
             await database.close()
     finally:
         lock.release()
+
+
+def _told_once(found: list[Found]) -> list[Found]:
+    """Return the hits without facts whose message was found too: the same words, as they were said."""
+    said = {source for hit in found if hit.document.kind == "message" for source in hit.document.provenance}
+    return [hit for hit in found if hit.document.kind != "fact" or not said.issuperset(hit.document.provenance)]
