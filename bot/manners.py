@@ -16,7 +16,8 @@ _JOINERS = "\u200c\u200d\ufe0f"  # invisible, yet part of emoji and of several s
 _FORBIDDEN_START = "/.! "
 _TLDS = "com|net|org|it|tv|gg|io|me|dev|app|info|eu|ly|xyz|co|uk|de|fr|ru|link|live|shop|site|online"
 _LINK = re.compile(
-    rf"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)\S+|(?<![\w@.])(?:[a-z0-9-]+\.)+(?:{_TLDS})(?![\w-])(?:[/?#:]\S*)?", re.IGNORECASE
+    rf"(?:\b[a-z][a-z0-9+.-]{{0,30}}://|\bwww\.)\S+|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:{_TLDS})(?![\w-])(?:[/?#:]\S*)?",
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?…]$")
 

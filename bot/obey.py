@@ -77,11 +77,19 @@ class Obeyer:
         """Return whether a command is heard at this moment; a question counts as one that is answered."""
         if verb in _ASKING:
             return self._speaks and self._manners.may_serve(given.user.id, given.badges, now=given.at)
-        if isinstance(given, Command) or _is_moderator(given) or given.user.id in self._asked:
+        if isinstance(given, Command) or _is_moderator(given) or self._confirms(verb, given):
             return True
         before = self._ordered.get(given.user.id)
         _put(self._ordered, given.user.id, given.at)
         return before is None or given.at - before >= timedelta(seconds=self._commands.settings.pause_seconds)
+
+    def _confirms(self, verb: str, given: Given) -> bool:
+        """Return whether this may be the answer to the question that was put to a viewer; it is heard once without a pause."""
+        asked = self._asked.get(given.user.id)
+        parsed = self._commands.parse(given.text)
+        order = order_of(verb, parsed) if parsed is not None and verb == "forgetme" else None
+        window = timedelta(seconds=self._commands.settings.confirm_seconds)
+        return asked is not None and order is not None and order.yes and given.at - asked <= window
 
     async def _carry_out(self, verb: str, order: Order | None, given: Given, stream_id: str | None) -> str | None:
         """Return the answer, None where the command is passed over in silence."""

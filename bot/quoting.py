@@ -7,7 +7,7 @@ from bot.plain import visible
 
 CUT = "…"
 _ANGLES = {ord("<"): "‹", ord(">"): "›", ord("«"): "‹", ord("»"): "›"}  # noqa: RUF001 - what looks alike and means nothing
-_NAME_MARKS = re.compile(r"[<>«»‹›()\[\]{}:\"“”|→]")  # noqa: RUF001 - names end at these in the prompt
+_NAME_MARKS = re.compile(r"[<>«»‹›()\[\]{}:\"“”|→\uff1a\ufe55\ufe30\u2236\ua789\uff3b\uff3d]")  # noqa: RUF001 - names end at these in the prompt
 _ROLES = "system|assistant|user|tool_call|bos|eos|im_start|im_end|start_of_turn|end_of_turn"
 _MARKERS = re.compile(rf"<\s*/?\s*(?:\||s>|<?\s*SYS|{_ROLES})", re.IGNORECASE)
 _INSTRUCT = re.compile(r"\[\s*(/?)\s*INST\s*\]", re.IGNORECASE)

@@ -92,7 +92,10 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         you_wrote=("If I remember right, {when} you wrote: {what}.", "{when} you wrote {what}, {name}."),
         they_wrote=("If I remember right, {when} {who} wrote: {what}.", "{when} {who} wrote: {what}."),
         about_you=("About you I remember this, {when}: {what}.", "I know this about you, from what you wrote {when}: {what}."),
-        about_them=("About {who} I remember this, {when}: {what}.", "I know this of {who}, as they wrote {when}: {what}."),
+        about_them=(
+            "About {who} I remember this, {when}: {what}.",
+            "Of {who} I know this, from what they wrote {when}: {what}.",
+        ),
         claim_about_you=("According to {who}, {when}: {what}. But that is {who} talking, not you.",),
         claim=("According to {who}, {when}: {what}.", "I cannot vouch for it, but {who} said so, {when}: {what}."),
         happened=("If I remember right, {when} it went like this: {what}.", "{when} on stream: {what}."),

@@ -12,7 +12,10 @@ from memory.wording import Wording, ago
 OPENING, CLOSING = "<memory>", "</memory>"
 LONGEST_NAME, LONGEST_QUOTE, LONGEST_CANON = 30, 300, 900  # code points
 TURN_LINES = 7  # lines of a turn that are shown at most
-_STAND_INS = str.maketrans({"<": "(", ">": ")", '"': "”", "`": "'", "[": "(", "]": ")", "\\": "/", "{": "(", "}": ")"})
+_MARKS = {"<": "(", ">": ")", '"': "”", "`": "'", "[": "(", "]": ")", "\\": "/", "{": "(", "}": ")"}
+_WIDE = 0xFEE0  # from an ASCII mark to its full-width look-alike, which some tokenizers fold into it
+_STAND_INS = str.maketrans(_MARKS | {chr(ord(mark) + _WIDE): stand_in for mark, stand_in in _MARKS.items()})
+_NAME_STAND_INS = str.maketrans(dict.fromkeys(":\uff1a\ufe55\ufe30\u2236\ua789\u00b7\u2022\u2027\u2219\u22c5\u30fb\uff65", "-"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ def quoted(text: str, longest: int = LONGEST_QUOTE) -> str:
 
 def plain_name(name: str) -> str:
     """Return a name that cannot break out of the brackets it stands in."""
-    return visible(name, LONGEST_NAME).translate(_STAND_INS).replace("·", "-").replace(":", "-") or "?"
+    return visible(name, LONGEST_NAME).translate(_STAND_INS).translate(_NAME_STAND_INS) or "?"
 
 
 def evidence_item(evidence: Evidence, setting: Setting) -> Item:
@@ -153,9 +156,14 @@ def _whom(document: Document, setting: Setting) -> str:
 
 
 def _name(viewer_id: str | None, setting: Setting) -> str:
+    fixed = setting.words
     if viewer_id is None:
-        return setting.words.unknown
-    return plain_name(setting.viewers.get(viewer_id) or f"{setting.words.unknown} {viewer_id}")
+        return fixed.unknown
+    if viewer_id not in setting.viewers:
+        return plain_name(f"{fixed.unknown} {viewer_id}")
+    name = plain_name(setting.viewers[viewer_id])
+    # A viewer who is called as the block calls a stream, or the bot's own words, is not to pass for them.
+    return f"@{name}" if name.casefold() in {fixed.stream, fixed.bot_said, fixed.unknown, *fixed.domains.values()} else name
 
 
 def _when(document: Document, setting: Setting) -> str:

@@ -23,11 +23,11 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-GROUP = 128  # turns in one call of `index`: about one stream, so that a replay touches each viewer's collection once a stream
+GROUP = 512  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
 _EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
 _CHUNK = 1024  # documents between two reads of a rebuild
 _DRIFT = 200  # collections in one `drift` job: a few seconds
-_READY = 2048  # vectors embedded ahead that are kept until they are stored: 4 MB
+_READY = 2048  # vectors embedded ahead that are kept until they are stored: 4 MB, more than `GROUP` turns leave
 
 
 class BulkIndex(VectorIndex, Protocol):

@@ -17,11 +17,12 @@ _ASCII_CONTROLS = dict.fromkeys((*range(32), 127), " ")
 def fold(text: str) -> str:
     """Return `text` in lower case without accents, marks and invisible characters; controls become spaces.
 
-    At most `LONGEST_TEXT` code points of the input are read, so that the cost is bounded.
+    At most `LONGEST_TEXT` code points of the input are read, and of the result are kept (one ligature can stand for eighteen
+    letters), so that the cost is bounded, here and where the result is matched.
     """
     head = text[:LONGEST_TEXT]
     if not head.isascii():
-        head = _ACCENTS.sub("", unicodedata.normalize("NFKD", head.casefold()))
+        head = _ACCENTS.sub("", unicodedata.normalize("NFKD", head.casefold()))[:LONGEST_TEXT]
     if head.isascii():
         return head.lower() if head.isprintable() else head.lower().translate(_ASCII_CONTROLS)
     kept = ((char, unicodedata.category(char)) for char in head)

@@ -19,7 +19,8 @@ STATED = 0.85  # of a fact: as a message that says as much
 TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
-_QUOTED = re.compile(r"«[^»]* [^»]* [^»]*»|“[^”]* [^”]* [^”]*”|\"[^\" ]+ [^\" ]+ [^\"]*\"")  # three words at least
+# Three words at least. The first two hold no space and none holds an opening mark: there is one way to match, or to fail.
+_QUOTED = re.compile(r"«[^«» ]* [^«» ]* [^«»]*»|“[^“” ]* [^“” ]* [^“”]*”|\"[^\" ]+ [^\" ]+ [^\"]*\"")
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 

@@ -17,6 +17,7 @@ from replays.cli_import import import_command
 from replays.cli_replay import replay_command, run_command
 from replays.cli_results import explain_command, report_command
 from replays.errors import LogError
+from replays.hurry import few_arenas
 
 DEBUG = "--debug"
 
@@ -55,6 +56,7 @@ def root(*, debug: Annotated[bool, typer.Option(DEBUG, help="Show tracebacks.")]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; expected errors are one message and an exit code. `--debug` may stand anywhere."""
+    few_arenas()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG in given
     if not debug:

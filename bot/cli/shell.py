@@ -20,6 +20,7 @@ from rich.text import Text
 from bot.cli.logs import scrub
 from bot.cli.terminal import printable
 from bot.live_errors import LiveError
+from bot.plain import is_invisible
 from config.errors import ConfigError
 from memory import BotMemoryError, DirectoryInUse
 
@@ -103,8 +104,13 @@ def _print_error(text: str) -> None:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 anything that `plain` understands
-    """Print one JSON document, keys in their order, text as it is."""
-    out.print(json.dumps(plain(value), ensure_ascii=False, indent=2), markup=False)
+    """Print one JSON document, keys in their order, text as it is but for what a terminal would obey: that is escaped."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2)
+    out.print("".join(_escaped(char) if char != "\n" and is_invisible(char) else char for char in text), markup=False)
+
+
+def _escaped(char: str) -> str:
+    return json.dumps(char)[1:-1]
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 anything that `plain` understands

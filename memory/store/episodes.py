@@ -35,6 +35,7 @@ _CLOSE_TURN = Prepared(
 )
 _TURN_BY_ID = Prepared(select(TURN).where(TURN.c.id == bindparam("turn")))
 _LINES_BY_ID = Prepared(select(LINE).where(LINE.c.id.in_(IDS)))
+_COLONS = str.maketrans(dict.fromkeys(":\uff1a\ufe55\ufe30\u2236\ua789", " "))  # and what looks like one
 _IDS = UUID("f1b6f0d4-2f0e-4c86-9c5c-1d7d8a3a5f10")
 
 
@@ -207,9 +208,12 @@ def reply_document(row: Row[Any], stream: Stream) -> Document | None:
 
 
 def spoken(row: Row[Any]) -> str:
-    """Return a line as one line of text, under the name its author had then; nothing in it can begin another line."""
+    """Return a line as one line of text, under the name its author had then.
+
+    Nothing in it can begin another line, and no name can hold another speaker and their words.
+    """
     words = " ".join(shown_text(row).split())
-    return f"{' '.join(row.name.split())}: {words}" if row.name else words
+    return f"{' '.join(row.name.translate(_COLONS).split()) or '?'}: {words}" if row.name else words
 
 
 def rows_of_turn(connection: Connection, turn: Row[Any]) -> list[Row[Any]]:

@@ -16,7 +16,7 @@ COMMANDS = {
     "WHISPER", "JOIN", "PART", "PING", "PONG", "RECONNECT", "CAP",
 }  # fmt: skip
 _NUMERIC = re.compile(r"\d{3}")
-_EMOTE = re.compile(r"(?P<id>.+?):(?P<ranges>\d+-\d+(?:,\d+-\d+)*)(?:/|$)")
+_RANGES = re.compile(r"\d+-\d+(?:,\d+-\d+)*")
 NO_TEXT, NO_AUTHOR, NO_TARGET = "PRIVMSG without a text", "PRIVMSG without an author", "CLEARMSG without target-msg-id"
 ANONYMOUS = "ananonymousgifter"  # the account behind anonymous gifts
 _ACTION = "\x01ACTION "
@@ -122,17 +122,20 @@ def badges_of(raw: str) -> tuple[str, ...]:
 
 
 def _emotes(intake: Intake, raw: str, text: str) -> tuple[Emote, ...]:
-    found, read = [], 0
-    for group in _EMOTE.finditer(raw):
-        read += len(group[0])
-        for span in group["ranges"].split(","):
+    found, broken = [], False
+    for group in filter(None, raw.split("/")):
+        name, _, ranges = group.rpartition(":")
+        if not name or not _RANGES.fullmatch(ranges):
+            broken = True
+            continue
+        for span in ranges.split(","):
             start, _, end = span.partition("-")
             first, last = whole(start), whole(end)
             if first <= last < len(text):
                 found.append(Emote(name=text[first : last + 1], start=first, end=last))
             else:
                 intake.report.warn("bad_emote")
-    if read != len(raw):
+    if broken:
         intake.report.warn("bad_emote")
     return tuple(sorted(found, key=lambda emote: emote.start))
 

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -38,3 +40,17 @@ def test_a_wrong_configuration_is_wrong_usage(run: Run, tmp_path: Path) -> None:
 def test_secrets_do_not_get_into_the_log_by_key_or_by_text() -> None:
     event = scrub(None, "", {"access_token": "abc", "text": "got Bearer abcdefghijk and sk-1234567890", "lines": 3})
     assert event == {"access_token": "***", "text": "got Bearer *** and sk-***", "lines": 3}
+
+
+def test_secrets_are_masked_at_any_depth() -> None:
+    event = scrub(None, "", {"sent": {"refresh_token": "abc", "headers": ["Bearer abcdefghijk"]}, "count": 3})
+    assert event == {"sent": {"refresh_token": "***", "headers": ["Bearer ***"]}, "count": 3}
+
+
+def test_what_a_library_logs_is_masked_and_cannot_begin_a_line_of_its_own() -> None:
+    program = (
+        "import logging; from bot.cli.logs import set_up_logs; from config.sections import Log; set_up_logs(Log());"
+        "logging.getLogger('other').warning('got oauth:abcdefghij\\n2026 [error] forged \\x1b[31m \\u202e')"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stderr == "WARNING other got oauth:***\n    2026 [error] forged \\x1b[31m \\u202e\n"

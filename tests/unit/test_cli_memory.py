@@ -81,6 +81,7 @@ def test_a_limit_shows_the_newest_and_says_that_there_is_more(run: Run) -> None:
     _, shown, _ = run("memory", "show", "202", "--limit", "1")
     assert "adesso mi chiamo Roberto" in shown
     assert "Nerone" not in shown.partition("messages remembered")[2]
+    assert "add --limit 10" in shown
 
 
 @pytest.mark.usefixtures("data")

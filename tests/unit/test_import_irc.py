@@ -212,3 +212,11 @@ def test_a_log_of_no_chat_at_all_says_what_was_in_it(tmp_path: Path) -> None:
     from_pings.write_text("PING :tmi.twitch.tv\n" * 3)
     with pytest.raises(LogError, match="PING"):
         import_logs([from_pings], tmp_path / "out.jsonl")
+
+
+def test_a_flood_of_emotes_that_are_none_is_passed_over_at_once(tmp_path: Path) -> None:
+    """Were it read in several ways, this would outlast the time limit of a test many times over."""
+    for flood in ("a:" * 100_000, "a:1-2," * 50_000, "a:" + "1-2," * 50_000 + "x"):
+        loaded = load_text(tmp_path, irc("ciao") + "\n" + irc("Kappa", tags={"emotes": flood}))
+        assert loaded.messages[1].emotes == ()
+        assert loaded.report.warnings["bad_emote"] == 1

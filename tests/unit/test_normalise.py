@@ -81,3 +81,7 @@ def test_visible_text_never_holds_a_line_break_or_a_format_character(text: str, 
     assert len(shown) <= longest
     assert len(shown.splitlines()) <= 1
     assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in shown)
+
+
+def test_a_ligature_that_stands_for_many_letters_does_not_make_a_text_longer_than_the_limit() -> None:
+    assert len(fold("\ufdfa" * LONGEST_TEXT)) <= LONGEST_TEXT

@@ -234,3 +234,10 @@ def test_every_answer_fits_into_a_chat_line(language: str) -> None:
     for name in WORDS[language].__dataclass_fields__:
         assert len(getattr(WORDS[language], name)) < 400
     assert Commands(CommandSettings(language=language)).shown("forget") == "!forget"
+
+
+async def test_whoever_was_asked_to_confirm_may_not_make_the_bot_ask_without_end(tmp_path: Path) -> None:
+    async with a_chat(tmp_path) as chat:
+        flood = [typed("!forgetme", seconds=20 + tenth / 10) for tenth in range(10)]
+        assert len(await chat.play(*flood)) == 1
+        assert await chat.play(typed("!forgetme yes", seconds=21)) == ["Fatto: 1 cose dimenticate."]

@@ -1,10 +1,11 @@
+import json
 import sys
 from pathlib import Path
 
 import pytest
 from builders_cli import Run
 
-from bot.cli.shell import CommandFailed, Exit, clear_errors, plain, short_tracebacks
+from bot.cli.shell import CommandFailed, Exit, clear_errors, plain, print_json, short_tracebacks
 from bot.live_errors import TwitchRefused
 from config.errors import ConfigError
 from memory import DirectoryInUse, StoreUnavailable
@@ -85,3 +86,12 @@ def test_every_command_has_help_with_an_example(run: Run) -> None:
         code, shown, _ = run(*command, "--help")
         assert code == 0
         assert f"Example: ricordo {' '.join(command)}" in shown
+
+
+def test_json_on_a_terminal_holds_nothing_that_it_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = {"name": "a\x9b31m\u202eb\ud800", "text": "perché 😀\n\x1b[2J"}
+    print_json(hostile)
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == hostile
+    assert "perché 😀" in shown
+    assert not set(shown) & set("\x9b\u202e\ud800\x1b")

@@ -82,3 +82,12 @@ def test_a_document_that_was_corrected_is_weighed_anew() -> None:
     assert weigher.by_worth([first]) == [("a", 0.0)]
     assert weigher.by_worth([replace(first, text="io lavoro in una libreria vicino alla stazione")])[0][1] > 0.5
     assert weigher.by_worth([first]) == [("a", 0.0)]
+
+
+def test_a_line_of_opening_quotes_is_weighed_at_once() -> None:
+    """Were there several ways to divide the words, this would outlast the time limit of a test many times over."""
+    for mark in "«“":
+        assert not weighed(f"{mark} " * 1000, RULES).quoting
+        assert not weighed(f"{mark} {'a ' * 998}", RULES).quoting
+    assert weighed("ha detto «vivo in una torre» ieri", RULES).quoting
+    assert not weighed("ha detto «due parole» ieri", RULES).quoting
