@@ -86,8 +86,13 @@ class Inspection:
 
     async def messages(self, viewer_id: str, limit: int) -> list[Document]:
         """Return a viewer's own messages that are remembered, newest first."""
-        held = await self._reader.newest(collection_name("viewer", viewer_id), limit)
-        return [document for document in held if document.kind == "message"]
+        asked = limit
+        while True:  # facts and claims stand among them
+            held = await self._reader.newest(collection_name("viewer", viewer_id), asked)
+            found = [document for document in held if document.kind == "message"]
+            if len(found) >= limit or len(held) < asked:
+                return found[:limit]
+            asked *= 2
 
     async def search(self, words: str, *, viewer_id: str | None = None, limit: int = 20) -> list[Found]:
         """Return memories that hold these words, best first: of everybody, or out of one viewer's memory."""

@@ -78,7 +78,7 @@ def test_explain_tells_what_was_wanted_found_and_missed(folder: Path, capsys: Pr
     assert "p1 · recall · casa, 01 Mar 2026 20:50" in told
     assert "Anna: memo, dove abito?" in told
     assert "“io abito a Vicenza da tre anni”" in told
-    assert "found by viewer:1:recall" in told
+    assert "found by viewer:1:" in told
     assert "evidence recall: 1" in told
     assert "</memory>" in told
 
