@@ -44,7 +44,7 @@ async def test_corrected_words_stand_everywhere_and_the_old_ones_nowhere(tmp_pat
             await memory.run_jobs()
         [document, fact] = sorted(await memory.documents_of("101"), key=lambda one: one.kind, reverse=True)
         assert (document.text, document.provenance) == ("il mio gatta si chiama Luna", ("m1", "c1"))
-        assert (fact.text.split(" (")[0], fact.provenance) == ("il mio gatta si chiama Luna", ("m1", "c1"))
+        assert (fact.text.split("\n")[0], fact.provenance) == ("il mio gatta si chiama Luna", ("m1", "c1"))
     assert files_with(tmp_path, "Birba") == []
 
 

@@ -51,7 +51,7 @@ def data(built: Path, tmp_path: Path) -> Path:
 def test_a_viewer_is_forgotten_down_to_the_bytes(run: Run, data: Path) -> None:
     code, shown, _ = run("forget", "--viewer", "@ALICE", "--yes")
     assert code == 0
-    assert "forgotten of Alice: 1 messages, 0 replies, 2 memories, 0 records; every file was cleaned" in shown
+    assert "forgotten of Alice: 1 messages, 0 replies, 3 memories, 0 records; every file was cleaned" in shown
     assert files_with(data, "Birba") == []
     assert files_with(data, "Nerone") != []
     assert "forget of 101 by the administrator: 1 messages" in run("audit")[1]
@@ -95,7 +95,7 @@ def test_words_are_corrected_and_the_old_ones_leave_the_files(run: Run, data: Pa
 def test_an_export_holds_what_is_held_of_one_viewer_and_nobody_else(run: Run, tmp_path: Path) -> None:
     code, shown, _ = run("export", "--viewer", "alice", "--out", "alice.json")
     assert code == 0
-    assert "1 messages, 1 memories" in shown
+    assert "1 messages, 2 memories" in shown  # what was said, and the fact in it
     text = (tmp_path / "alice.json").read_text(encoding="utf-8")
     held = json.loads(text)
     assert held["viewer"]["names"][0]["name"] == "Alice"
