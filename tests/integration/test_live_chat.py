@@ -239,7 +239,7 @@ async def test_a_chat_that_cannot_be_heard_again_ends_the_bot(fake: FakeTwitch, 
 
 
 async def test_tokens_about_to_run_out_are_refreshed_and_saved_for_their_owner_alone(fake: FakeTwitch, tmp_path: Path) -> None:
-    fake.expires_in = 60
+    fake.oauth.first.expires_in = 60
     async with evening(fake, tmp_path):
         pass
     file = tmp_path / "tokens.json"
