@@ -313,6 +313,7 @@ def twitch_settings(settings: Settings) -> TwitchSettings:
     return TwitchSettings(
         client_id=chosen.client_id,
         channel=chosen.channel.lower().lstrip("#"),
+        bot=chosen.bot.lower().lstrip("@"),
         token_file=settings.storage.data_dir / chosen.token_file,
         client_secret=chosen.client_secret.get_secret_value(),
         access_token=chosen.access_token.get_secret_value(),

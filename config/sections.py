@@ -44,6 +44,12 @@ class Twitch(Section):
 
     client_id: str = Field(default="", description="Client id of the application registered at dev.twitch.tv.")
     channel: str = Field(default="", description="Login of the channel to join, without #.")
+    bot: str = Field(default="", description="Login of the bot's account. `ricordo login` takes no other.")
+    redirect_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=17563,
+        description="Port of the page on this machine that a browser is sent back to: register http://localhost:PORT. 0: a "
+        "free one.",
+    )
     token_file: Path = Field(
         default=Path("twitch-tokens.json"), description="Where tokens are kept (mode 0600), inside data_dir."
     )

@@ -61,8 +61,8 @@ class FakeOAuth:
     codes: dict[str, Code] = field(default_factory=dict)
     revoked: list[str] = field(default_factory=list)
     asked: list[Parameters] = field(default_factory=list)  # what reached the authorisation page
-    interval: int = 1
-    device_life: int = 1800
+    interval: float = 1
+    device_life: float = 1800
     refreshes: int = 0
     number: int = 0
 

@@ -263,7 +263,7 @@ async def test_a_token_that_cannot_be_refreshed_is_refused_without_showing_it(
 ) -> None:
     settings = twitch_settings(fake, tmp_path, access_token="stolen-access", refresh_token="stolen-refresh")
     async with TwitchConnection(settings, WallClock()) as connection:
-        with pytest.raises(TwitchRefused, match="give the bot a new one") as caught:
+        with pytest.raises(TwitchRefused, match="run `ricordo login`") as caught:
             await connection.log_in()
     seen = f"{caught.value!r} {caught.value.__cause__!r} {caplog.text} {capsys.readouterr()} {settings!r}"
     assert "stolen" not in seen
