@@ -33,6 +33,19 @@ _MODERATION: tuple[_Kind, ...] = (
 _STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
 
 
+def wanted_types(settings: TwitchSettings) -> tuple[set[str], set[str]]:
+    """Return the types of event that the bot cannot do without, and those that it likes to hear."""
+    return {kind.type for kind in _required(settings)}, {kind.type for kind in _optional(settings)}
+
+
+def _required(settings: TwitchSettings) -> tuple[_Kind, ...]:
+    return (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
+
+
+def _optional(settings: TwitchSettings) -> tuple[_Kind, ...]:
+    return (*((eventsub.ChatNotificationSubscription,) if settings.notices else ()), *_STREAMS)
+
+
 @contextmanager
 def _endpoints(settings: TwitchSettings) -> Iterator[None]:
     """Send TwitchIO to the stand-in, where one is configured, and back to Twitch afterwards. This is global to the process."""
@@ -57,8 +70,7 @@ class TwitchConnection:
         self._channel_id = ""
         self._bot_id = ""
         self._refused: set[str] = set()
-        self._required = (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
-        self._optional = (*((eventsub.ChatNotificationSubscription,) if settings.notices else ()), *_STREAMS)
+        self._required, self._optional = _required(settings), _optional(settings)
         self._undo = ExitStack()
 
     async def __aenter__(self) -> Self:

@@ -1,8 +1,6 @@
 """What `ricordo doctor` looks at, a function a thing: each says how it is, and what to do where it is not well."""
 
-import os
 import shutil
-import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +122,7 @@ async def check_llm(settings: Settings) -> Finding:
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS), headers=headers) as session,
             session.get(f"{chosen.base_url.rstrip('/')}/models", allow_redirects=False) as answer,
         ):
-            status = answer.status
+            status, listed = answer.status, await _models(answer)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         text = f"{chosen.base_url} does not answer ({type(error).__name__})"
         return Finding(what="language model", state="wrong", text=text, advice="start the server, or mend llm.base_url")
@@ -134,22 +132,17 @@ async def check_llm(settings: Settings) -> Finding:
     if status >= _SERVER_FAULT:
         text = f"{chosen.base_url} answers with a fault of its own (HTTP {status})"
         return Finding(what="language model", state="wrong", text=text, advice="look into the server's log")
+    if listed and chosen.model not in listed and f"{chosen.model}:latest" not in listed:
+        text = f"{chosen.base_url} answers, but does not list the model {chosen.model}"
+        advice = f"set llm.model to one that it has, such as {listed[0]}, or fetch the model there"
+        return Finding(what="language model", state="wrong", text=text, advice=advice)
     return Finding(what="language model", state="ok", text=f"{chosen.base_url} answers")
 
 
-def check_twitch(settings: Settings) -> Finding:
-    """Look whether an account is configured, and whether others can read its tokens."""
-    chosen = settings.twitch
-    tokens = settings.storage.data_dir / chosen.token_file
-    if tokens.exists() and os.name == "posix" and stat.S_IMODE(tokens.stat().st_mode) & 0o077:
-        text = f"others on this machine can read {tokens}"
-        return Finding(what="Twitch", state="wrong", text=text, advice=f"chmod 600 {tokens}")
-    present = {
-        "twitch.client_id": bool(chosen.client_id),
-        "twitch.channel": bool(chosen.channel),
-        "a token": tokens.exists() or bool(chosen.access_token.get_secret_value()),
-    }
-    if missing := [name for name, there in present.items() if not there]:
-        text = f"no account: {', '.join(missing)} missing; `ricordo run` plays the bundled chat"
-        return Finding(what="Twitch", state="note", text=text, advice="see Connecting to Twitch in the README")
-    return Finding(what="Twitch", state="ok", text=f"an account for #{chosen.channel} is configured")
+async def _models(answer: aiohttp.ClientResponse) -> list[str]:
+    """Return the names of the models that an endpoint lists; none where it lists them in another way, or not at all."""
+    try:
+        body = await answer.json(content_type=None)
+        return [str(model["id"]) for model in body["data"]]
+    except (ValueError, LookupError, TypeError):
+        return []

@@ -6,13 +6,15 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from bot.cli.checks import Finding, check_embedder, check_folder, check_llm, check_memory, check_twitch
+from bot.cli.checks import Finding, check_embedder, check_folder, check_llm, check_memory
+from bot.cli.checks_twitch import check_twitch
 from bot.cli.logs import set_up_logs
 from bot.cli.place import DataOption, places
 from bot.cli.shell import ConfigOption, Exit, JsonOption, out, print_json
 from bot.cli.terminal import styled
 from config.errors import ConfigError
 from config.settings import Settings, load_settings
+from memory import WallClock
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "wrong": ("WRONG", "bold red")}
 
@@ -47,7 +49,7 @@ async def _examined(settings: Settings, data: Path | None) -> list[Finding]:
     findings = check_folder(folder)
     for place in places(folder):
         findings += await check_memory(place, model)
-    return [*findings, embedder, await check_llm(settings), check_twitch(settings)]
+    return [*findings, embedder, await check_llm(settings), *await check_twitch(settings, WallClock())]
 
 
 def _show(finding: Finding) -> None:
