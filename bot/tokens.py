@@ -62,12 +62,21 @@ def load_tokens(path: Path) -> dict[str, TokenPair]:
 
 
 def save_tokens(path: Path, tokens: Mapping[str, TokenPair]) -> None:
-    """Replace the file in one step, with mode 0600: a crash leaves the old one or the new one.
+    """Replace the token file, as `write_private` does.
 
     Raises:
         OSError: the folder cannot be written; the old file is as it was.
     """
     content = {"version": 1, "tokens": {role: asdict(pair) for role, pair in tokens.items()}}
+    write_private(path, json.dumps(content, indent=2))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file of secrets in one step, with mode 0600: a crash leaves the old one or the new one.
+
+    Raises:
+        OSError: the folder cannot be written; the old file is as it was.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     with contextlib.suppress(FileNotFoundError):
@@ -75,7 +84,7 @@ def save_tokens(path: Path, tokens: Mapping[str, TokenPair]) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=2)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

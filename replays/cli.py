@@ -11,6 +11,7 @@ from bot.cli.doctor import doctor_command
 from bot.cli.forget import audit_command, correct_command, export_command, forget_command
 from bot.cli.login import login_command, logout_command
 from bot.cli.reindex import reindex_command
+from bot.cli.setup import setup_command
 from bot.cli.shell import clear_errors, short_tracebacks
 from replays.cli_benchmarks import locomo_command, longmemeval_command, precision_command, results_command
 from replays.cli_eval import eval_command
@@ -30,6 +31,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine, 1 a problem was met, 2 wrong arguments or configuration, 3 the data is in use, 4 log in again.",
 )
 app.command("run")(run_command)
+app.command("setup")(setup_command)
 app.command("login")(login_command)
 app.command("logout")(logout_command)
 app.command("replay")(replay_command)

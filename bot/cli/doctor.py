@@ -24,26 +24,26 @@ def doctor_command(*, data: DataOption = None, config: ConfigOption = None, as_j
 
     Example: ricordo doctor
     """
-    findings = _findings(config, data)
+    findings = examined(config, data)
     if as_json:
         print_json(findings)
     else:
-        for finding in findings:
-            _show(finding)
+        show(findings)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(Exit.FAILED)
 
 
-def _findings(config: Path | None, data: Path | None) -> list[Finding]:
+def examined(config: Path | None, data: Path | None = None) -> list[Finding]:
+    """Look at everything there is to look at."""
     try:
         settings = load_settings(config)
     except ConfigError as error:
         return [Finding(what="configuration", state="wrong", text=str(error), advice="then run `ricordo doctor` again")]
     set_up_logs(settings.log, default="error")
-    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_examined(settings, data))]
+    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_looked_at(settings, data))]
 
 
-async def _examined(settings: Settings, data: Path | None) -> list[Finding]:
+async def _looked_at(settings: Settings, data: Path | None) -> list[Finding]:
     folder = data or settings.storage.data_dir
     embedder, model = await check_embedder(settings)
     findings = check_folder(folder)
@@ -52,8 +52,10 @@ async def _examined(settings: Settings, data: Path | None) -> list[Finding]:
     return [*findings, embedder, await check_llm(settings), *await check_twitch(settings, WallClock())]
 
 
-def _show(finding: Finding) -> None:
-    mark, style = MARKS[finding.state]
-    out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
-    if finding.advice:
-        out.print(Text("      → "), styled(finding.advice), sep="", style="dim")
+def show(findings: list[Finding]) -> None:
+    """Print a line a finding, and below it what to do."""
+    for finding in findings:
+        mark, style = MARKS[finding.state]
+        out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
+        if finding.advice:
+            out.print(Text("      → "), styled(finding.advice), sep="", style="dim")

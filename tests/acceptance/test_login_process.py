@@ -55,7 +55,7 @@ async def ricordo(folder: Path, *arguments: str, **environment: str) -> Command:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "replays", *arguments,
         cwd=folder, env=clean_environment(folder, PYTHONUNBUFFERED="1", **environment),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     return Command(process)
 
@@ -87,6 +87,18 @@ async def test_a_bot_logs_in_runs_and_logs_out_without_any_token_being_shown(twi
     assert not (tmp_path / "data" / "twitch-tokens.json").exists()
     again = await ricordo(tmp_path, "logout", "--language", "it")
     assert (await again.ends(), "nessuno è collegato" in again.output) == (0, True)
+
+
+async def test_the_set_up_ends_with_a_connected_bot_and_a_content_doctor(twitch: FakeTwitch, tmp_path: Path) -> None:
+    a_config(tmp_path, twitch)  # where this Twitch is; everything else is asked and kept
+    setup = await ricordo(tmp_path, "setup", "--language", "it", LANG="it_IT.UTF-8")
+    assert setup.process.stdin is not None
+    setup.process.stdin.write(b"\n\n\nn\n1\ns\n")
+    await setup.says("Ti aspetto")
+    twitch.oauth.approve(twitch.bot)
+    assert await setup.ends() == 0
+    assert "ok    Twitch: ricordo_bot is connected" in setup.output
+    assert "Per avviarlo: ricordo run" in setup.output
 
 
 async def test_another_account_at_the_login_is_refused_in_words(twitch: FakeTwitch, tmp_path: Path) -> None:
