@@ -183,11 +183,12 @@ async def _watch(ears: Ears, settings: LiveSettings) -> None:
                 repaired = await ears.check()
         except (LiveError, TimeoutError) as error:
             failures += 1
-            log.warning("repair_failed", failures=failures, reason=str(error) or "no end within check_seconds")
+            reason = str(error) or f"no end within {settings.check_seconds:g} seconds"
+            log.warning("repair_failed", failures=failures, reason=reason)
             if failures >= settings.watchdog_failures:
                 if isinstance(error, TwitchRefused):
                     raise  # a new start would be refused as well
-                msg = f"the chat could not be heard again after {failures} attempts: {error}"
+                msg = f"the chat could not be heard again after {failures} attempts: {reason}"
                 raise TwitchDeaf(msg) from None
         else:
             failures = 0

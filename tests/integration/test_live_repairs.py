@@ -200,6 +200,20 @@ async def test_a_deaf_bot_ends_with_its_reason_and_keeps_what_it_heard() -> None
     assert len(bench.memory.lines) == 1
 
 
+async def test_a_check_that_never_ends_counts_as_a_failure() -> None:
+    class Stuck(_Ears):
+        async def check(self) -> list[str]:
+            await asyncio.Event().wait()
+            return []
+
+    bench, ears = Bench(settings=FAST, clock=WallClock()), Stuck()
+    patience = LiveSettings(watchdog_seconds=0.02, watchdog_failures=2, check_seconds=0.05)
+    async with asyncio.timeout(10):
+        with pytest.raises(TwitchDeaf, match="after 2 attempts: no end within 0.05 seconds"):
+            await run_live(bench.loop, ears, patience, bench.clock, stop=asyncio.Event())
+    assert ears.closed
+
+
 async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() -> None:
     bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears()
     bench.memory.away = {"begin_stream", "observe"}

@@ -1,9 +1,11 @@
 from pathlib import Path
 
 import pytest
-from builders_cli import Run
+from builders_cli import ROOT, Run
 
 from bot.cli.login_texts import TEXTS, language_of
+from bot.scopes import scopes_of
+from config.sections import Twitch
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,13 @@ def test_an_account_that_is_not_connected_is_no_reason_for_a_demo(run: Run, tmp_
 )
 def test_the_language_is_that_of_the_machine(environ: dict[str, str], language: str) -> None:
     assert language_of(environ) == language
+
+
+def test_what_is_asked_for_stands_in_the_documents() -> None:
+    page = (ROOT / "docs" / "connecting.md").read_text(encoding="utf-8")
+    for scope in (*scopes_of("bot"), *scopes_of("broadcaster")):
+        assert f"{scope.name} " in page or f"`{scope.name}`" in page
+    assert f"http://localhost:{Twitch().redirect_port}" in page
 
 
 def test_every_text_is_in_both_languages_with_the_same_blanks() -> None:
