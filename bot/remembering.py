@@ -2,13 +2,13 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from bot.addressing import Addressing
 from bot.language import content_of, language_of, words_of
-from bot.plain import visible
+from bot.plain import cut, visible
 from bot.quoting import named, quoted
 from bot.remembering_choice import choose, grouped, is_fact, part
 from bot.remembering_choice import words as words_in
@@ -18,6 +18,7 @@ from memory import Batch, BotIdentity, HistoryLine, Item, Message, Recall
 
 REPLY_CHARACTERS = 450
 QUOTE_CHARACTERS = 200
+SHORTEST_QUOTE, FRAME_CHARACTERS = 60, 90  # of a quote, and of the words around it, where one line answers several people
 
 CANON_CHARACTERS = 280
 TURN_LINES = 2
@@ -32,19 +33,29 @@ class MemoryResponder:
         """Take the bot's names, which are not part of a question."""
         self._addressing = addressing
 
-    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
-        """Return the answer to `to`, in its language; it never fails and never waits."""
+    async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
+        """Return the answer to `to`, in its language, and to `also`, each in theirs; it never fails and never waits."""
+        asked = (*also, to)
+        room = (REPLY_CHARACTERS + 1) // len(asked) - 1
+        told = [self._telling(message, asked, batch, recall).text() for message in asked]
+        if len(told) > 1:
+            told = [_to_whom(text, message, room) for text, message in zip(told, asked, strict=True)]
+        return Answer(text=" ".join(cut(text, room) for text in told))
+
+    def _telling(self, to: Message, asked: Sequence[Message], batch: Batch, recall: Recall) -> "_Telling":
         bare = self._addressing.question(to)
-        telling = _Telling(
+        others = {message.user.id: message.user.name for message in asked if message.user.id != to.user.id}
+        return _Telling(
             to=to,
             bare=bare,
             recall=recall,
+            items=_apart(recall.block.items, others, bare),
+            room=(REPLY_CHARACTERS + 1) // len(asked) - 1,
             today=batch.closed_at.date(),
             language=language_of(bare, recall.plan.language),
             own_names=_own_names(self._addressing.bot),
             names=_names(batch, recall),
         )
-        return Answer(text=telling.text()[:REPLY_CHARACTERS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +65,8 @@ class _Telling:
     to: Message
     bare: str  # the message without the bot's name
     recall: Recall
+    items: tuple[Item, ...]  # of the block, those that this answer may use
+    room: int  # characters
     today: date
     language: str
     own_names: frozenset[str]  # words by which the chat calls the bot
@@ -66,6 +79,10 @@ class _Telling:
     @property
     def folded(self) -> str:
         return " ".join(words_of(self.bare))
+
+    @property
+    def _longest_quote(self) -> int:
+        return min(QUOTE_CHARACTERS, max(SHORTEST_QUOTE, self.room - FRAME_CHARACTERS))
 
     def text(self) -> str:
         """Return what is said."""
@@ -100,25 +117,25 @@ class _Telling:
         line = ""
         everything = self.recall.plan.explicit_recall
         known = [*self.own_names, *self.names.values()]
-        choice = choose(self.recall.block.items, self.bare, without=known, own_names=self.own_names, everything=everything)
+        choice = choose(self.items, self.bare, without=known, own_names=self.own_names, everything=everything)
         for group in grouped(choice.items):
             more = self._several(group) if len(group) > 1 else self._memory(group[0], first=choice.sure and not line)
-            if line and len(line) + 1 + len(more) > REPLY_CHARACTERS:
+            if line and len(line) + 1 + len(more) > self.room:
                 break
             line = f"{line} {more}".strip()
         return line if choice.sure else self._perhaps(line)
 
     def _perhaps(self, line: str) -> str:
-        return f"{self.words.perhaps} {line}"[:REPLY_CHARACTERS]
+        return f"{self.words.perhaps} {line}"
 
     def _several(self, facts: Sequence[Item]) -> str:
         mine = facts[0].subject == self.to.user.id
-        what = "; ".join(self._quote(words_in(fact), QUOTE_CHARACTERS // 2) for fact in facts)
+        what = "; ".join(self._quote(words_in(fact), self._longest_quote // 2) for fact in facts)
         templates = self.words.several_about_you if mine else self.words.several_about_them
         return self._say(templates, what=what, item=facts[0], who=self._subject(facts[0]))
 
     def _memory(self, item: Item, *, first: bool) -> str:
-        words, what = self.words, self._quote(self._telling_lines(words_in(item)), QUOTE_CHARACTERS)
+        words, what = self.words, self._quote(self._telling_lines(words_in(item)), self._longest_quote)
         match item.section:
             case "lore":
                 return self._say(words.canon, text=self._passage(words_in(item)))
@@ -132,7 +149,7 @@ class _Telling:
     def _telling_lines(self, text: str) -> str:
         """Return a turn's lines as one, only those closest to the question where all are too long to quote."""
         lines = [line for line in text.splitlines() if line.strip()]
-        if len(text) > QUOTE_CHARACTERS:
+        if len(text) > self._longest_quote:
             asked = content_of(self.bare, without=self.own_names)
             best = sorted(range(len(lines)), key=lambda index: (-len(asked & content_of(lines[index])), index))[:TURN_LINES]
             lines = [lines[index] for index in sorted(best)]
@@ -141,7 +158,7 @@ class _Telling:
     def _episode(self, item: Item, what: str) -> str:
         if item.kind == "reply":
             bare = words_in(item).partition(": ")
-            what = self._quote(bare[2], QUOTE_CHARACTERS) if set(words_of(bare[0])) & self.own_names and bare[2] else what
+            what = self._quote(bare[2], self._longest_quote) if set(words_of(bare[0])) & self.own_names and bare[2] else what
             return self._say(self.words.i_said, what=what, item=item)
         if item.author is not None:
             return self._written(item, what)
@@ -173,7 +190,7 @@ class _Telling:
         start = max(range(len(sentences)), key=lambda index: (len(asked & content_of(sentences[index])), -index))
         passage = ""
         for sentence in sentences[start:]:
-            if passage and len(passage) + len(sentence) >= CANON_CHARACTERS:
+            if passage and len(passage) + len(sentence) >= min(CANON_CHARACTERS, self.room):
                 break
             passage = f"{passage} {sentence}".strip()
         return passage
@@ -188,7 +205,7 @@ class _Telling:
         if best is None or best.author is None:
             return self._say(self.words.above)
         who = named(best.author.name)
-        return self._say(self.words.just_now, what=self._quote(best.text, QUOTE_CHARACTERS), who=who)
+        return self._say(self.words.just_now, what=self._quote(best.text, self._longest_quote), who=who)
 
     def _without_memory(self) -> str:
         plan, words = self.recall.plan, self.words
@@ -228,6 +245,21 @@ class _Telling:
         if shown:
             return named(shown)
         return named(self.names[viewer_id]) if viewer_id in self.names else self.words.somebody
+
+
+def _to_whom(text: str, message: Message, room: int) -> str:
+    """Return an answer among several with the name of whom it is for, unless it says so itself."""
+    name, called = named(message.user.name), set(words_of(message.user.name))
+    if called and called <= set(words_of(re.split("[«“]", text)[0])):
+        return text
+    return f"@{name} {cut(text, max(1, room - len(name) - 2))}"
+
+
+def _apart(items: Sequence[Item], others: Mapping[str, str], question: str) -> tuple[Item, ...]:
+    """Return the items for one of several who ask: what is known of the others is theirs, unless this one asks about them."""
+    said = set(words_of(question))
+    unasked = {viewer_id for viewer_id, name in others.items() if said.isdisjoint(words_of(name))}
+    return tuple(item for item in items if item.subject not in unasked)
 
 
 def _own_names(bot: BotIdentity) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """The responder behind a language model: prompt, model, and what is said of a failure."""
 
 import re
+from collections.abc import Sequence
 
 import structlog
 
@@ -44,13 +45,13 @@ class LlmResponder:
         """Answer in this stream from now on: its title is part of the prompt."""
         self._stream = stream
 
-    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
-        """Return the model's answer to `to`.
+    async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
+        """Return the model's answer to `to`, and in the same line to `also`.
 
         Raises:
             ResponderFailed: the model failed; its cause is the `LlmError`, the reason is in the log, and nothing is said.
         """
-        question = self._question(batch, recall, to)
+        question = self._question(batch, recall, to, also)
         try:
             completion = await self._complete(question)
         except LlmError as error:
@@ -64,10 +65,11 @@ class LlmResponder:
             completion_tokens=completion.completion_tokens,
         )
 
-    def _question(self, batch: Batch, recall: Recall, to: Message) -> Question:
+    def _question(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message]) -> Question:
         return Question(
             batch=batch,
             to=to,
+            also=tuple(also),
             recall=recall,
             language=language_of(self._addressing.question(to), recall.plan.language),
             stream=self._stream if self._stream is not None and self._stream.id == batch.stream_id else None,

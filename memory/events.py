@@ -29,7 +29,7 @@ def utc(at: datetime) -> datetime:
 
 
 def storable(text: str) -> str:
-    """Return `text` as it can be stored: lone surrogates, which are no UTF-8, and NUL, which cuts texts short, become U+FFFD."""
+    """Return `text` as it can be stored: lone surrogates (no UTF-8) and NUL (it cuts texts short) become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
