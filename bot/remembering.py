@@ -10,7 +10,7 @@ from bot.addressing import Addressing
 from bot.language import content_of, language_of, words_of
 from bot.plain import cut, visible
 from bot.quoting import named, quoted
-from bot.remembering_choice import choose, grouped, is_fact, part
+from bot.remembering_choice import asks_when, choose, grouped, is_fact, part, said_lately, tells_when
 from bot.remembering_choice import words as words_in
 from bot.remembering_texts import MemoryWords, day_of, memory_words
 from bot.responder import Answer
@@ -22,6 +22,7 @@ SHORTEST_QUOTE, FRAME_CHARACTERS = 60, 90  # of a quote, and of the words around
 
 CANON_CHARACTERS = 280
 TURN_LINES = 2
+SMALL_TALK_WORDS = 7  # "are you there tonight too" is small talk, a longer question may be one
 _HEADING = re.compile(r"^[^.!?:]{1,80}: (?=[A-ZÀ-Ý])")  # the entry's title before its text
 _SENTENCE = re.compile(r"(?<=[.!?»])\s+")
 
@@ -86,44 +87,57 @@ class _Telling:
 
     def text(self) -> str:
         """Return what is said."""
-        courtesy = self._courtesy()
-        if courtesy is not None:
+        courtesy = self._small_talk() or self._courtesy()
+        if courtesy:
             return self._say(courtesy)
         if any(self.folded.startswith(beginning) for beginning in self.words.remember):
             return self._say(self.words.noted)
-        told = self._told()
-        if told:
+        told, sure = self._told()
+        if told and sure:
             return told
         if self.recall.plan.covered:
-            return self._from_history()
-        return self._without_memory()
+            return told or self._from_history()
+        return self._just_said() or told or self._without_memory()
 
-    def _courtesy(self) -> tuple[str, ...] | None:
-        """Return the answer to a message that is a greeting, thanks or a goodbye and nothing else."""
-        said = set(words_of(self.bare)) - self.own_names
+    def _courtesy(self) -> tuple[str, ...]:
+        """Return the answer to a message that says hello, thanks or goodbye to the bot and nothing else."""
+        words = self.words
+        said = set(words_of(_after_name(self.bare, self.own_names))) - self.own_names
         if not said:
-            return self.words.heard
-        for kind, answers in (
-            (self.words.farewells, self.words.farewell),
-            (self.words.thanks, self.words.welcome),
-            (self.words.greetings, self.words.greeting),
-        ):
-            if said & kind and said <= kind | self.words.fillers:
-                return answers
-        return None
+            return words.heard
+        kinds = (
+            (words.farewells, words.farewell),
+            (words.thanks, words.welcome),
+            (words.greetings, words.greeting),
+        )
+        if not said <= words.fillers.union(*(kind for kind, _ in kinds)):
+            return ()
+        return next((answers for kind, answers in kinds if said & kind), ())
 
-    def _told(self) -> str:
-        """Return as many of the best memories as one line holds, empty where there are none."""
+    def _small_talk(self) -> tuple[str, ...]:
+        """Return the answer to whoever asks, after a greeting perhaps, whether the bot is there or how it is."""
+        said = self.folded.split()
+        while said and (said[0] in self.words.greetings or said[0] in self.own_names):
+            said.pop(0)
+        asked = f"{' '.join(said)} "
+        for beginnings, answers in ((self.words.there, self.words.heard), (self.words.how_are_you, self.words.fine)):
+            if any(asked.startswith(f"{beginning} ") for beginning in beginnings) and len(said) <= SMALL_TALK_WORDS:
+                return answers
+        return ()
+
+    def _told(self) -> tuple[str, bool]:
+        """Return as many of the best memories as one line holds, empty where there are none, and whether they are meant."""
         line = ""
         everything = self.recall.plan.explicit_recall
         known = [*self.own_names, *self.names.values()]
         choice = choose(self.items, self.bare, without=known, own_names=self.own_names, everything=everything)
+        sure = choice.sure and not (asks_when(self.bare) and choice.items and not tells_when(choice.items[0]))
         for group in grouped(choice.items):
-            more = self._several(group) if len(group) > 1 else self._memory(group[0], first=choice.sure and not line)
+            more = self._several(group) if len(group) > 1 else self._memory(group[0], first=sure and not line)
             if line and len(line) + 1 + len(more) > self.room:
                 break
             line = f"{line} {more}".strip()
-        return line if choice.sure else self._perhaps(line)
+        return (line if sure or not line else self._perhaps(line)), sure
 
     def _perhaps(self, line: str) -> str:
         return f"{self.words.perhaps} {line}"
@@ -151,8 +165,9 @@ class _Telling:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(text) > self._longest_quote:
             asked = content_of(self.bare, without=self.own_names)
-            best = sorted(range(len(lines)), key=lambda index: (-len(asked & content_of(lines[index])), index))[:TURN_LINES]
-            lines = [lines[index] for index in sorted(best)]
+            shared = [len(asked & content_of(line)) for line in lines]
+            best = sorted(range(len(lines)), key=lambda index: (-shared[index], index))[:TURN_LINES]
+            lines = [lines[index] for index in sorted(best) if shared[index] or not any(shared)]
         return " / ".join(lines)
 
     def _episode(self, item: Item, what: str) -> str:
@@ -181,7 +196,7 @@ class _Telling:
         own = item.author == self.to.user.id or (item.author is None and item.subject == self.to.user.id)
         templates = self.words.you_wrote if own else self.words.they_wrote
         who = self._author(item) if item.author is not None else self._subject(item)
-        return self._say(templates if first else templates[:1], what=what, item=item, who=who)
+        return self._say(templates if first else templates[1:], what=what, item=item, who=who)
 
     def _passage(self, text: str) -> str:
         """Return the sentences of the canon that answer best: from the best one on, as many as are read at a glance."""
@@ -194,6 +209,15 @@ class _Telling:
                 break
             passage = f"{passage} {sentence}".strip()
         return passage
+
+    def _just_said(self) -> str:
+        """Return what somebody has said about it lately, empty where nobody has."""
+        known = [*self.own_names, *self.names.values()]
+        lines = [line for line in self.recall.window.lines if _may_quote(line, self.to)]
+        line = said_lately(lines, self.bare, without=known)
+        if line is None or line.author is None:
+            return ""
+        return self._say(self.words.just_now, what=self._quote(line.text, self._longest_quote), who=named(line.author.name))
 
     def _from_history(self) -> str:
         asked = content_of(self.bare, without=[self.to.user.name, *self.own_names])
@@ -270,6 +294,16 @@ def _names(batch: Batch, recall: Recall) -> dict[str, str]:
     authors = [line.author for line in recall.window.lines] + [line.user for line in batch.lines]
     mentioned = [viewer for message in batch.messages for viewer in message.mentions]
     return {viewer.id: viewer.name for viewer in [*mentioned, *authors] if viewer is not None}
+
+
+def _after_name(text: str, own_names: frozenset[str]) -> str:
+    """Return what follows the bot's name inside the text, where that begins a clause there; else the whole text."""
+    clauses = re.split(r"[.!?,;:]+\s+", text)
+    for place in range(len(clauses) - 1, 0, -1):
+        said = words_of(clauses[place])
+        if said and said[0] in own_names:
+            return " ".join(clauses[place:])
+    return text
 
 
 def _may_quote(line: HistoryLine, to: Message) -> bool:

@@ -37,14 +37,11 @@ class Worth:
     jest: bool  # irony, play, what would be
     quoting: bool  # others' words stand in it
     speaking: bool  # … and they speak of themselves
-    asking: bool  # a question stands in it too: what is said around a question seldom tells anything
 
     @property
     def score(self) -> float:
         """Return 0 (nothing to remember) to 1."""
         if self.jest or self.speaking or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
-            return 0.0
-        if self.asking and not self.person:
             return 0.0
         score = LENGTH * min(self.content, FULL) / FULL + PERSON * self.person + NUMBER * self.number + NAMING * self.naming
         return score * (SHOUTED if self.shouted else 1.0) * (QUOTING if self.quoting else 1.0)
@@ -81,7 +78,6 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
         shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
         jest=jest,
         quoting=bool(quoted),
-        asking="?" in text,
         speaking=any(rule.person.first.found(spaced(part)) for rule in rules for part in quoted),
     )
 

@@ -101,8 +101,9 @@ async def test_who_is_named_by_their_part_is_not_named_twice() -> None:
 
 
 async def test_who_asks_about_another_who_asks_too_hears_of_them() -> None:
-    text = await told(line_of("ricordo come si chiama il cane di Zeno?", MARTA, "m1"), line_of("ciao ricordo", ZENO, "m2"))
-    assert "Rex" in text
+    rex = item("il mio cane si chiama Rex", subject=ZENO, author=ZENO)
+    asked = (line_of("ricordo come si chiama il cane di Zeno?", MARTA, "m1"), line_of("ciao ricordo", ZENO, "m2"))
+    assert "Rex" in await told(*asked, items=(PETS[0], rex))
 
 
 async def test_asking_for_everything_tells_nobody_what_is_known_of_the_other() -> None:
