@@ -82,6 +82,8 @@ from memory.model import Target as Target
 from memory.model import Turn as Turn
 from memory.model import Window as Window
 from memory.model import turn_id as turn_id
+from memory.normalise import spaced as spaced
+from memory.normalise import words as words
 from memory.ports import Embedder as Embedder
 from memory.ports import JobHandler as JobHandler
 from memory.ports import MemoryReader as MemoryReader

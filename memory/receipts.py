@@ -40,6 +40,7 @@ class CorrectRequest:
     only: str | None = None  # as in `ForgetRequest`
     by: str | None = None
     command_id: str | None = None  # the message that ordered it: becomes part of the provenance
+    key: str | None = None  # of the order, where one message gives several; with it the order is carried out once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from memory.state_orders import StateOrder
+from memory.store.document_writes import chunks
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds
 from memory.store.tables import StateCallRow, table_of
@@ -27,6 +28,14 @@ def note(connection: Connection, order: StateOrder, viewers: Iterable[str]) -> N
         "held": list(held),
     }
     connection.execute(insert(CALL), [row])
+
+
+def drop(connection: Connection, viewer_id: str) -> None:
+    """Take out the calls that name a viewer: their keys are made of words that are to be gone."""
+    identity = clean(viewer_id)
+    named = [row.key for row in connection.execute(select(CALL.c.key, CALL.c.held)) if identity in row.held]
+    for piece in chunks(named):
+        connection.execute(delete(CALL).where(CALL.c.key.in_(piece)))
 
 
 def held_in(connection: Connection, turn_id: str) -> list[str]:
