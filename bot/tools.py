@@ -115,7 +115,6 @@ class Toolbox:
         known = await self.memory.state(DOMAINS, scene.to.at)
         meant = await _meant(arguments, scene, tool, known)
         key = str(uuid5(_CALLS, f"{scene.batch.id}\x1f{tool}\x1f{json.dumps(meant, sort_keys=True)}"))
-        meant.setdefault("id", f"{verb_of(tool).domain}-{key[-12:]}")
         asking = {message.id for message in scene.own}
         order = StateOrder(
             call=StateCall(at=scene.batch.closed_at, tool=tool, arguments=meant),
@@ -213,8 +212,7 @@ async def _meant(arguments: given.ToolArguments, scene: Scene, tool: str, known:
         case "joke_add":
             fields["participants"] = list(dict.fromkeys(map(scene.viewer, fields["participants"]))) or [scene.speaker.id]
         case _:
-            same = [one for one in known if one.domain == "channel" and _key_of(one) == spaced(fields["key"])]
-            fields |= {"id": same[0].id} if same else {}
+            pass
     return fields
 
 
@@ -223,10 +221,6 @@ def _record(known: list[StateRecord], id_: str, domain: str) -> StateRecord:
     if found is None:
         raise NotMeant(f"there is no {domain} with this id: see state_list")
     return found
-
-
-def _key_of(record: StateRecord) -> str:
-    return spaced(str(record.fields.get("key", "")))
 
 
 def _named(meant: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memory.errors import InvalidRow
 from memory.events import StateCall
 from memory.model import StateRecord
+from memory.normalise import spaced
 from memory.state_orders import Refusal, Rights, refusal
 from memory.state_verbs import Arguments, Verb, checked, verb_of
 from memory.store import tombstones
@@ -71,6 +72,13 @@ def scrubbed(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, Mapping):
         return {clean(str(key)): scrubbed(inner) for key, inner in value.items()}
     return [scrubbed(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def channel_value(connection: Connection, key: str) -> str | None:
+    """Return the id of the channel's value of this name, None where there is none; case and punctuation make no difference."""
+    values = select(STATE.c.id, STATE.c.fields).where(STATE.c.domain == "channel").order_by(STATE.c.id)
+    same = (row.id for row in connection.execute(values) if spaced(str(row.fields.get("key", ""))) == spaced(key))
+    return next(same, None)
 
 
 def _record(connection: Connection, id_: str) -> StateRecord | None:

@@ -1,5 +1,6 @@
 """Whom a tool call may act for: the author of the message that is answered, in their own words, whatever the model was told."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ async def test_a_moderator_in_the_batch_gives_a_viewer_no_rights(tmp_path: Path)
 
 async def test_badges_of_a_shared_chat_are_not_those_of_this_one(tmp_path: Path) -> None:
     async with a_talk(tmp_path, asks("note_set", text="niente spoiler", everybody=True), says("no")) as talk:
-        talk.chat.loop._settings = _foreign(talk)
+        loop = talk.chat.loop
+        loop._settings = replace(loop._settings, foreign_chat=True)
         foreign = to_bot("segna niente spoiler", badges=MOD, source_channel="777")
         assert "only a moderator" in await refused(talk, foreign)
 
