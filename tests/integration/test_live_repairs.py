@@ -209,7 +209,7 @@ async def test_a_check_that_never_ends_counts_as_a_failure() -> None:
     bench, ears = Bench(settings=FAST, clock=WallClock()), Stuck()
     patience = LiveSettings(watchdog_seconds=0.02, watchdog_failures=2, check_seconds=0.05)
     async with asyncio.timeout(10):
-        with pytest.raises(TwitchDeaf, match="after 2 attempts: no end within 0.05 seconds"):
+        with pytest.raises(TwitchDeaf, match=r"after 2 attempts: no end within 0\.05 seconds"):
             await run_live(bench.loop, ears, patience, bench.clock, stop=asyncio.Event())
     assert ears.closed
 
