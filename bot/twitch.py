@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Literal, Self
+from typing import Self
 
 import aiohttp
 import structlog
@@ -15,9 +15,9 @@ from twitchio.http import Route
 
 from bot.account import Account, TwitchSettings
 from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
-from bot.speak import Delivery
 from bot.tokens import KeptPair
 from bot.twitch_events import message_of, notice_of
+from bot.twitch_voice import TwitchVoice
 from memory import BotIdentity, Channel, Clock, Deletion, Event, StreamEvent
 
 log = structlog.get_logger(__name__)
@@ -121,6 +121,8 @@ class TwitchConnection:
         client.keep_tokens()
         if not client.has_token():
             raise TwitchRefused(ENDED)
+        with _our_errors("check the token"):
+            await client.revive_validation()
         await client.discard_dead_sockets()
         heard = (self.living() & await self._listed(client)) | self._refused
         missing = [kind for kind in (*self._required, *self._optional) if kind.type not in heard]
@@ -160,7 +162,7 @@ class TwitchConnection:
             await self._session.close()
         self._undo.close()
 
-    def voice(self) -> "TwitchVoice":
+    def voice(self) -> TwitchVoice:
         """Return the way to post into the channel; `log_in` first."""
         client = self._connected()
         return TwitchVoice(client.create_partialuser(self._channel_id), self._bot_id, has_token=client.has_token)
@@ -223,35 +225,6 @@ class TwitchConnection:
             log.warning("subscription_failed", type=kind.type, error=type(error).__name__)
 
 
-class TwitchVoice:
-    """Posts as the bot, with the bot's own token."""
-
-    def __init__(self, channel: twitchio.PartialUser, bot_id: str, *, has_token: Callable[[], bool]) -> None:
-        """Take where to post and as whom."""
-        self._has_token = has_token
-        self._channel = channel
-        self._bot_id = bot_id
-
-    async def say(self, text: str, reply_to: str | None) -> Delivery:
-        """Post once. What may have arrived although the answer did not is `ambiguous`."""
-        if not self._has_token():
-            return Delivery(state="failed", reason="token_ended")
-        try:
-            sent = await self._channel.send_message(
-                text, sender=self._bot_id, token_for=self._bot_id, reply_to_message_id=reply_to
-            )
-        except twitchio.MessageRejectedError as error:
-            return Delivery(state="failed", reason=error.code or "rejected")
-        except twitchio.HTTPException as error:
-            state: Literal["ambiguous", "failed"] = "ambiguous" if error.status >= _SERVER else "failed"
-            return Delivery(state=state, reason=f"http_{error.status}")
-        except aiohttp.ClientConnectorError:
-            return Delivery(state="failed", reason="unreachable")
-        except (aiohttp.ClientError, TimeoutError) as error:
-            return Delivery(state="ambiguous", reason=type(error).__name__)
-        return Delivery(state="sent", id=sent.id) if sent.sent else Delivery(state="failed", reason="not_sent")
-
-
 class _Client(commands.Bot):
     """TwitchIO's bot with nothing of its own: every handler hands its payload on and returns, so that nothing overtakes."""
 
@@ -311,6 +284,18 @@ class _Client(commands.Bot):
                         task.cancel()
                     await socket.close()
                     sockets.pop(key, None)
+
+    async def revive_validation(self) -> None:
+        """Start TwitchIO's hourly look at the token again where it has died: a broken connection is enough for that."""
+        task = self._http._validate_task  # noqa: SLF001 - TwitchIO starts it once, and never looks after it
+        if task is None or not task.done():
+            return
+        reason = "cancelled" if task.cancelled() else type(task.exception()).__name__
+        log.warning("token_validation_revived", reason=reason)
+        self._http._validate_task = None  # noqa: SLF001 - the same
+        held = self.tokens[self.bot_token]
+        await self.add_token(held["token"], held["refresh"])
+        self.keep_tokens()
 
     def session_ids(self) -> set[str | None]:
         """Return the ids of the sockets that are open."""

@@ -55,7 +55,6 @@ class FakeOAuth:
     client_secret: str = "client-secret"
     redirects: set[str] = field(default_factory=set)  # registered addresses; empty: any
     browser: Viewer | None = None  # who is signed in where an authorisation is asked for; None: who asks is denied
-    forged_state: str | None = None  # what comes back in place of the state that was sent
     grants: list[Grant] = field(default_factory=list)
     devices: dict[str, Device] = field(default_factory=dict)
     codes: dict[str, Code] = field(default_factory=dict)
@@ -127,7 +126,7 @@ class FakeOAuth:
         redirect = asked.get("redirect_uri", "")
         if asked.get("client_id") != self.client_id or (self.redirects and redirect not in self.redirects):
             return refused(400, "Parameter redirect_uri does not match registered URI")
-        answer = {"state": self.forged_state or asked.get("state", "")}
+        answer = {"state": asked.get("state", "")}
         if self.browser is None:
             answer |= {"error": "access_denied", "error_description": "The user denied you access"}
         else:

@@ -83,6 +83,23 @@ async def test_a_token_that_twitchio_gave_up_is_not_spoken_with(fake: FakeTwitch
             await live.connection.check()
 
 
+async def test_the_hourly_look_at_the_token_is_revived_where_it_died(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        client = live.connection._client
+        assert client is not None
+        assert await live.connection.check() == []
+        dead = client._http._validate_task
+        assert dead is not None
+        dead.cancel()
+        await live.until(dead.done)
+        fake.access = "newer"  # it also finds that the token has run out meanwhile
+        assert await live.connection.check() == []
+        revived = client._http._validate_task
+        assert revived is not None
+        assert not revived.done()
+        assert load_tokens(tmp_path / "tokens.json")["bot"].access == "access-r1"
+
+
 async def test_a_login_while_the_bot_runs_is_not_undone_by_it(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path) as live:
         newer = TokenPair(access="of-the-login", refresh="r")

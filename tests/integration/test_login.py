@@ -236,6 +236,20 @@ async def test_a_redirect_that_nobody_follows_ends(fake: FakeTwitch, tmp_path: P
     assert caught.group_contains(LoginFailed, match="nobody answered")
 
 
+async def test_an_address_that_is_not_registered_leads_nowhere(fake: FakeTwitch, tmp_path: Path) -> None:
+    fake.oauth.browser = fake.channel
+    fake.oauth.redirects = {"http://localhost:17563"}
+
+    async def visit(page: str) -> None:
+        async with aiohttp.ClientSession() as session, session.get(page) as answer:
+            assert answer.status == 400
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await by_redirect(fake, wanted(tmp_path, "broadcaster"), visit, seconds=0.3)
+    assert caught.group_contains(LoginFailed, match="nobody answered")
+    assert fake.oauth.codes == {}
+
+
 async def test_a_code_without_the_secret_is_refused(fake: FakeTwitch, tmp_path: Path) -> None:
     fake.oauth.browser = fake.channel
     with pytest.raises(ExceptionGroup) as caught:
