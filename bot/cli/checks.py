@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,13 +12,15 @@ import aiohttp
 from bot.app import embedder_of
 from bot.cli.memory import size
 from bot.cli.place import Place
+from bot.cli.terminal import day
 from config.settings import Settings
-from memory import BotMemoryError, Figures, WallClock, inspect_memory
+from memory import BotMemoryError, Figures, JobRow, WallClock, inspect_memory
 
 State = Literal["ok", "note", "wrong"]
 LITTLE_ROOM = 500 << 20  # bytes: a night of a busy chat takes a tenth of it
 LONG_LAG_SECONDS = 600.0
 ANSWER_SECONDS = 5.0
+MANY_JOBS = 10_000  # a week of comparisons, a few hundred collections each
 _REFUSED = (401, 403)
 _SERVER_FAULT = 500
 
@@ -61,24 +64,40 @@ async def check_memory(place: Place, model: str | None) -> list[Finding]:
         async with inspect_memory(place.folder, WallClock()) as memory:
             faults = await memory.faults()
             figures = await memory.figures()
+            compared = await memory.jobs(kind="drift", state="done", limit=MANY_JOBS)
     except BotMemoryError as error:
         return [Finding(what=name, state="wrong", text=str(error))]
     if faults:
         advice = "restore the newest backup, or move the file away to begin anew"
         return [Finding(what=name, state="wrong", text=f"the database is damaged: {faults[0]}", advice=advice)]
     sound = f"sound; {figures.messages:,} messages, {figures.viewers:,} viewers, {size(figures.file_bytes)}"
-    return [Finding(what=name, state="ok", text=sound), _index(figures, model), _jobs(figures)]
+    index = _index(figures, model, place.folder / "chroma")
+    return [Finding(what=name, state="ok", text=sound), index, _drift(figures, compared), _jobs(figures)]
 
 
-def _index(figures: Figures, model: str | None) -> Finding:
+def _index(figures: Figures, model: str | None, vectors: Path) -> Finding:
     if figures.embedder and model and figures.embedder != model:
         text = f"built by {figures.embedder}, the configuration names {model}"
+        return Finding(what="index", state="wrong", text=text, advice="stop the bot and run `ricordo reindex`")
+    if figures.documents > figures.unindexed and not vectors.is_dir():
+        text = f"{vectors} is gone: nothing is found by its meaning"
         return Finding(what="index", state="wrong", text=text, advice="stop the bot and run `ricordo reindex`")
     if figures.unindexed:
         text = f"{figures.unindexed:,} of {figures.documents:,} documents have no vector yet: found by words alone"
         advice = "the running bot catches up by itself; where it does not run: `ricordo reindex`"
         return Finding(what="index", state="note", text=text, advice=advice)
     return Finding(what="index", state="ok", text=f"all {figures.documents:,} documents have their vector")
+
+
+def _drift(figures: Figures, compared: Sequence[JobRow]) -> Finding:
+    """Tell when the index was last compared with the database; what had drifted apart was mended by that."""
+    if compared:
+        last = max(job.created_at for job in compared)
+        return Finding(what="drift", state="ok", text=f"the index was compared with the database, and mended, on {day(last)}")
+    if not figures.documents:
+        return Finding(what="drift", state="ok", text="nothing to compare yet")
+    text = "the index was not compared with the database these days"
+    return Finding(what="drift", state="note", text=text, advice="the running bot does so once a day")
 
 
 def _jobs(figures: Figures) -> Finding:

@@ -1,7 +1,6 @@
 """`ricordo login`, `run` and `logout` as a streamer uses them, against a Twitch on this machine."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -101,18 +100,6 @@ async def test_the_set_up_ends_with_a_connected_bot_and_a_content_doctor(twitch:
     assert "Per avviarlo: ricordo run" in setup.output
 
 
-async def test_another_account_at_the_login_is_refused_in_words(twitch: FakeTwitch, tmp_path: Path) -> None:
-    a_config(tmp_path, twitch)
-    login = await ricordo(tmp_path, "login", "--minimal")
-    await login.says("Waiting for you")
-    assert "user:read:moderated_channels" not in login.output
-    twitch.oauth.approve(twitch.channel)
-    assert await login.ends() == 1
-    assert "casa was signed in" in login.output
-    assert "Traceback" not in login.output
-    assert len(twitch.oauth.revoked) == 1
-
-
 async def test_a_bot_whose_permission_is_gone_ends_with_the_code_for_it(twitch: FakeTwitch, tmp_path: Path) -> None:
     a_config(tmp_path, twitch)
     bot = await ricordo(
@@ -122,20 +109,3 @@ async def test_a_bot_whose_permission_is_gone_ends_with_the_code_for_it(twitch: 
     issued.issue("stale-refresh-token")
     assert await bot.ends() == 4
     assert "run `ricordo login`" in bot.output
-
-
-async def test_the_broadcaster_comes_in_by_the_browser_where_a_secret_is_configured(twitch: FakeTwitch, tmp_path: Path) -> None:
-    a_config(tmp_path, twitch)
-    twitch.oauth.browser = twitch.channel
-    login = await ricordo(
-        tmp_path, "login", "--broadcaster",
-        RICORDO_TWITCH__CLIENT_SECRET="client-secret", RICORDO_TWITCH__REDIRECT_PORT="0",
-    )  # fmt: skip
-    await login.says("Waiting for you")
-    page = next(word for word in login.output.split() if "/oauth2/authorize?" in word)
-    browser = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", f"import urllib.request; urllib.request.urlopen({page!r})", env=os.environ | {"no_proxy": "*"}
-    )
-    assert await browser.wait() == 0
-    assert await login.ends() == 0
-    assert "casa is connected" in login.output

@@ -1,4 +1,5 @@
 import json
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -58,13 +59,32 @@ async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) ->
     place = await _a_memory(tmp_path / "m")
     _change(place, "UPDATE document SET indexed_model = NULL WHERE kind = 'turn'")
     _change(place, "UPDATE memory_job SET state = 'ready', created_at = 0")
-    _, index, jobs = await check_memory(place, None)
+    _, index, _, jobs = await check_memory(place, None)
     assert (index.state, jobs.state) == ("note", "note")
     assert "documents have no vector yet" in index.text
     _change(place, "UPDATE memory_job SET state = 'dead'")
-    jobs = (await check_memory(place, None))[2]
+    jobs = (await check_memory(place, None))[3]
     assert jobs.state == "wrong"
     assert "ricordo jobs --state dead" in jobs.advice
+
+
+async def test_an_index_that_was_compared_lately_says_when_and_one_that_is_gone_says_so(tmp_path: Path) -> None:
+    place = await _a_memory(tmp_path / "m")
+    drift = (await check_memory(place, None))[2]
+    assert (drift.what, drift.state) == ("drift", "note")
+    _change(place, "UPDATE memory_job SET kind = 'drift', state = 'done' WHERE id = (SELECT min(id) FROM memory_job)")
+    drift = (await check_memory(place, None))[2]
+    assert (drift.state, "was compared with the database" in drift.text) == ("ok", True)
+    shutil.rmtree(place.folder / "chroma")
+    index = (await check_memory(place, None))[1]
+    assert (index.state, "ricordo reindex" in index.advice) == ("wrong", True)
+
+
+async def test_an_empty_memory_has_nothing_to_compare(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m"):
+        pass
+    drift = (await check_memory(Place(folder=tmp_path / "m", channel=CHANNEL), None))[2]
+    assert (drift.state, drift.text) == ("ok", "nothing to compare yet")
 
 
 def _change(place: Place, statement: str) -> None:
