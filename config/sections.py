@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
 
 Seconds = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -226,6 +227,11 @@ class Llm(Section):
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.4, description="0 is the same answer each time.")
     prompt_tokens: Annotated[int, Field(ge=2600)] = Field(default=3500, description="Longest prompt, in tokens.")
     concurrency: Positive = Field(default=2, description="Requests at a time.")
+    read_price: Amount = Field(
+        default=0.0,
+        description="Price of a million tokens read, in your currency; evaluations add up what they cost. 0: unknown.",
+    )
+    written_price: Amount = Field(default=0.0, description="Price of a million tokens written. 0: unknown.")
     api_key: SecretStr = Field(
         default=SecretStr(""),
         description="Key of the endpoint. Environment or secrets file only.",
