@@ -73,6 +73,7 @@ class Hooks:
     voice: Voice | None = None  # None: lines are said to nobody
     model: LanguageModel | None = None  # None: replies come from the memory block alone
     before: Callable[[Batch], Awaitable[None]] | None = None
+    searched: Callable[[], Awaitable[bool]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
@@ -276,6 +277,7 @@ def make_loop(
         reply_seconds=settings.llm.timeout_seconds + 5,
         answer_known=hooks.resume,
         before=hooks.before,
+        searched=hooks.searched,
         drafted=hooks.drafted,
     )
     on_stream = responder.meet if isinstance(responder, LlmResponder) else None

@@ -136,7 +136,7 @@ class Indexer:
         ahead, self._ahead = self._ahead, None
         self._ready.clear()
         if ahead is not None:
-            await _ended(ahead)
+            await ended(ahead)
 
     async def _prepare(self, payloads: Sequence[Mapping[str, Any]], before: asyncio.Task[None] | None) -> None:
         if before is not None:
@@ -303,7 +303,7 @@ class Indexer:
                 await self._mark(chunk)
         finally:
             if ahead is not None:
-                await _ended(ahead)
+                await ended(ahead)
 
     async def _put(self, chunk: Sequence[Indexable], vectors: Sequence[Vectors | None], *, mend: bool) -> None:
         """Store vectors by collection; collections found lost are rebuilt on the way."""
@@ -342,7 +342,7 @@ class Indexer:
         await self._take_back(document for document in stored if document.id not in alive)
 
 
-async def _ended(task: asyncio.Task[Any]) -> None:
+async def ended(task: asyncio.Task[Any]) -> None:
     """See a task off that nobody needs any more, whatever it ends with."""
     task.cancel()
     await asyncio.wait({task})
