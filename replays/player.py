@@ -5,7 +5,7 @@ from bot.play import play
 from bot.turn import TurnOutcome
 from memory import Batch, Event, Memory, StreamEvent, VirtualClock
 
-SETTLE_TURNS = 512  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
+SETTLE_TURNS = 1024  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
 AHEAD_TURNS = 16  # recorded turns that are embedded together, while the next ones are played
 
 
@@ -19,7 +19,7 @@ class Settling:
         self._fresh: list[str] = []  # recorded turns that nothing embeds yet
 
     async def before(self, batch: Batch) -> None:
-        """Settle before a turn that is answered, and begin to after every 512th one: the loop's `before` hook."""
+        """Settle before a turn that is answered, and begin to after every 1024th one: the loop's `before` hook."""
         self._turns += 1
         if batch.flush_reason == "addressed":
             await self.run_jobs()
