@@ -28,6 +28,8 @@ from bot.reply import LlmResponder
 from bot.responder import Responder
 from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones
+from bot.tool_rounds import ToolLimits
+from bot.tools import Toolbox
 from bot.turn import TurnOutcome, TurnParts
 from config.settings import Settings
 from lore.loader import load_canon
@@ -250,10 +252,26 @@ def llm_of(settings: Settings) -> LanguageModel:
     )
 
 
-def llm_responder(settings: Settings, model: LanguageModel, addressing: Addressing) -> LlmResponder:
-    """Return the configured persona in front of a language model."""
-    persona, limits = load_persona(settings.persona.file), PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
-    return LlmResponder(model, persona=persona, addressing=addressing, limits=limits)
+def llm_responder(
+    settings: Settings, model: LanguageModel, addressing: Addressing, *, tools: Toolbox | None = None
+) -> LlmResponder:
+    """Return the configured persona in front of a language model, with `tools` where it may change the state."""
+    chosen = settings.llm
+    return LlmResponder(
+        model,
+        persona=load_persona(settings.persona.file),
+        addressing=addressing,
+        limits=PromptLimits(prompt_tokens=chosen.prompt_tokens),
+        tools=tools,
+        tool_limits=ToolLimits(rounds=chosen.tool_rounds, calls=chosen.tool_calls, seconds=chosen.timeout_seconds + 4),
+    )
+
+
+def toolbox_of(settings: Settings, model: LanguageModel, memory: Memory, deleted: Tombstones) -> Toolbox | None:
+    """Return the model's tools; None where they are switched off, or nobody would hear what was done."""
+    if not settings.llm.tools or settings.manners.dry_run:
+        return None
+    return Toolbox(memory, able=lambda: model.capabilities.tools, taken_back=lambda scene: deleted.touches(scene.batch, None))
 
 
 def make_loop(
@@ -262,8 +280,12 @@ def make_loop(
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
     responder: Responder | None = None
+    deleted = Tombstones()
     if hooks.replies == "bot":
-        responder = llm_responder(settings, hooks.model, addressing) if hooks.model else MemoryResponder(addressing)
+        responder = MemoryResponder(addressing)
+        if hooks.model:
+            tools = toolbox_of(settings, hooks.model, memory, deleted)
+            responder = llm_responder(settings, hooks.model, addressing, tools=tools)
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
     manners = Manners(_manners(settings), addressing)
@@ -276,8 +298,8 @@ def make_loop(
         speaker=speaker,
         manners=manners,
         clock=clock,
-        deleted=Tombstones(),
-        reply_seconds=settings.llm.timeout_seconds + 5,
+        deleted=deleted,
+        reply_seconds=settings.llm.timeout_seconds + 5,  # the model's tools end a second before
         answer_known=hooks.resume,
         before=hooks.before,
         searched=hooks.searched,
@@ -318,6 +340,7 @@ def _manners(settings: Settings) -> MannersSettings:
         channel_cooldown_seconds=manners.channel_cooldown_seconds,
         viewer_cooldown_seconds=manners.viewer_cooldown_seconds,
         max_characters=manners.max_characters,
+        people_per_reply=manners.people_per_reply,
         repeat_seconds=manners.repeat_seconds,
         strip_links=manners.strip_links,
         blocked_words=manners.blocked_words,

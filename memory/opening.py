@@ -36,6 +36,7 @@ from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
 from memory.sources.viewer import ViewerSource
+from memory.state_change import StateChanger
 from memory.store import meta, outbox
 from memory.store.chroma import ChromaIndex
 from memory.store.database import Database
@@ -65,6 +66,7 @@ class Parts:
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
+    states: StateChanger
     opt_outs: OptOuts
     personal: Personal
     held: AsyncExitStack
@@ -193,6 +195,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
+        states=StateChanger(ground.database, clock),
         opt_outs=OptOuts(ground.database, forgetter),
         personal=Personal(ground.database),
         held=held,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli import config, jobs, memory
+from bot.cli import config, jobs, memory, state
 from bot.cli.doctor import doctor_command
 from bot.cli.forget import audit_command, correct_command, export_command, forget_command
 from bot.cli.reindex import reindex_command
@@ -35,6 +35,7 @@ app.command("eval")(eval_command)
 app.command("explain")(explain_command)
 app.command("report")(report_command)
 app.add_typer(memory.app, name="memory")
+app.add_typer(state.app, name="state")
 app.add_typer(jobs.app, name="jobs")
 app.command("forget")(forget_command)
 app.command("correct")(correct_command)
