@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
 
 Seconds = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -239,6 +240,11 @@ class Llm(Section):
     )
     tool_rounds: Positive = Field(default=3, description="Answers with tool calls in one turn; then the model must speak.")
     tool_calls: Positive = Field(default=6, description="Tool calls carried out in one turn.")
+    read_price: Amount = Field(
+        default=0.0,
+        description="Price of a million tokens read, in your currency; evaluations add up what they cost. 0: unknown.",
+    )
+    written_price: Amount = Field(default=0.0, description="Price of a million tokens written. 0: unknown.")
     api_key: SecretStr = Field(
         default=SecretStr(""),
         description="Key of the endpoint. Environment or secrets file only.",
