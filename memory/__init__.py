@@ -1,5 +1,7 @@
 """The memory. Outsiders import from here alone."""
 
+from memory.backup import Kept as Kept
+from memory.backup import back_up as back_up
 from memory.block import history_items as history_items
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
@@ -10,6 +12,7 @@ from memory.embed.openai import OpenAIEmbedder as OpenAIEmbedder
 from memory.embed.use import UseEmbedder as UseEmbedder
 from memory.embedding import EmbedderKind as EmbedderKind
 from memory.embedding import make_embedder as make_embedder
+from memory.errors import BackupInvalid as BackupInvalid
 from memory.errors import BotMemoryError as BotMemoryError
 from memory.errors import CollectionLost as CollectionLost
 from memory.errors import DirectoryInUse as DirectoryInUse
@@ -17,6 +20,7 @@ from memory.errors import IndexUnavailable as IndexUnavailable
 from memory.errors import InvalidRow as InvalidRow
 from memory.errors import LeaseLost as LeaseLost
 from memory.errors import MemoryClosed as MemoryClosed
+from memory.errors import MemoryExists as MemoryExists
 from memory.errors import ModelMismatch as ModelMismatch
 from memory.errors import ModelUnavailable as ModelUnavailable
 from memory.errors import SchemaTooNew as SchemaTooNew
@@ -94,6 +98,7 @@ from memory.receipts import Receipt as Receipt
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
 from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
+from memory.recipes import BackupPlan as BackupPlan
 from memory.recipes import Caches as Caches
 from memory.recipes import Deadlines as Deadlines
 from memory.recipes import Fusion as Fusion
@@ -104,6 +109,9 @@ from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Recipe as Recipe
 from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
+from memory.restoring import Restored as Restored
+from memory.restoring import read_backup as read_backup
+from memory.restoring import restore as restore
 from memory.rules import RulesInvalid as RulesInvalid
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
 from memory.tokens import count_tokens as count_tokens

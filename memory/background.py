@@ -1,14 +1,18 @@
 """Everything that works behind the chat, put together: the worker, its handlers and chores, and the schedule that pokes it."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
+from memory.backup import Backups
 from memory.clock import Clock
 from memory.index import GROUP, BulkIndex, Indexer
 from memory.ports import Embedder
 from memory.purge import Purger
-from memory.recipes import JobLimits
+from memory.recipes import BackupPlan, JobLimits
 from memory.schedule import Schedule
+from memory.store import outbox
 from memory.store.database import Database
 from memory.worker import Worker
 
@@ -28,17 +32,30 @@ class Background:
         clock: Clock,
         limits: JobLimits,
         random: Random,
+        backup: BackupPlan | None = None,
     ) -> None:
-        """Register the handlers of `index`, `purge` and `drift`; nothing runs yet. `random` is seeded in a replay."""
+        """Register the handlers of `index`, `purge`, `drift` and `backup`; nothing runs yet. `random` is seeded in a replay."""
         self.worker = Worker(database, clock=clock, limits=limits, random=random)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock)
-        self.purger = Purger(database, embedder=embedder, clock=clock, unindex=self.indexer.purge, vacuum=vectors.vacuum)
+        self._plan = backup or BackupPlan(every_hours=0)
+        self.backups = Backups(database, clock, directory=database.path.parent / self._plan.directory, keep=self._plan.keep)
+        self.purger = Purger(
+            database,
+            embedder=embedder,
+            clock=clock,
+            unindex=self.indexer.purge,
+            vacuum=vectors.vacuum,
+            backups=self.backups.clean,
+        )
+        self._database, self._clock = database, clock
         self._limits = limits
         self._schedule: Schedule | None = None
         self.worker.register("index", self.indexer.index, group=GROUP)
         self.worker.register("purge", self.purger.purge)
         self.worker.register("drift", self.indexer.repair)
+        self.worker.register("backup", self._back_up, group=1)
         self.worker.daily("drift")
+        self.worker.chore("backup", self.order_backup)
         self.worker.chore("checkpoint", database.checkpoint)
         self.worker.chore("vacuum", self.purger.clean_if_needed)
 
@@ -59,7 +76,9 @@ class Background:
             StoreUnavailable: that file cannot be opened.
         """
         if self._schedule is None:
-            self._schedule = Schedule(data_dir, self._limits, self.worker.ask)
+            hours = self._plan.every_hours
+            more = {"backup": hours * 3600} if hours > 0 else {}
+            self._schedule = Schedule(data_dir, self._limits, self.worker.ask, more=more)
             await self._schedule.start()
         await self.worker.start()
 
@@ -70,3 +89,12 @@ class Background:
             self._schedule = None
         await self.worker.stop()
         await self.indexer.stop()
+
+    async def order_backup(self) -> None:
+        """Put a job that makes a backup into the outbox: the chore that the clock pokes."""
+        now = self._clock.now()
+        key = f"backup:{now.isoformat(timespec='seconds')}"
+        await self._database.write(lambda c: outbox.enqueue(c, kind="backup", key=key, payload={}, now=now))
+
+    async def _back_up(self, payloads: Sequence[Mapping[str, Any]]) -> None:  # noqa: ARG002 - a job of this kind has no more to say
+        await self.backups.make()

@@ -137,7 +137,13 @@ def _upkeep(ground: _Ground) -> Upkeep:
     load_languages(settings.languages)  # what is wrong with a rule file is said now, not by a job
     delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
     background = Background(
-        ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
+        ground.database,
+        vectors=ground.index,
+        embedder=embedder,
+        clock=clock,
+        limits=settings.jobs,
+        random=delays,
+        backup=settings.backup,
     )
     upkeep = Upkeep(
         background,

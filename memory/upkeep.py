@@ -20,7 +20,13 @@ from memory.trace import Abandoned, Trace
 
 _MEND = "mend"
 _WARM_SECONDS = 5.0
-_KINDS = ("index", "consolidate", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
+_KINDS = (
+    "index",
+    "consolidate",
+    "purge",
+    "drift",
+    "backup",
+)  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
 
 
@@ -98,6 +104,10 @@ class Upkeep:
     def embed_ahead(self, turn_ids: Sequence[str]) -> None:
         """Begin to embed what these recorded turns left, beside whatever else is done until the jobs run."""
         self._background.indexer.embed_ahead([{"turn": turn_id} for turn_id in turn_ids])
+
+    async def order_backup(self) -> None:
+        """Have a backup made, as the clock does."""
+        await self._background.order_backup()
 
     async def start(self) -> None:
         """Work in the background until `stop`."""
