@@ -16,6 +16,9 @@ from memory.store import outbox
 from memory.store.database import Database
 from memory.worker import Worker
 
+LAG = "lag"  # the chore that tells how far behind the work is
+_LAG_SECONDS = 60.0
+
 
 class Background:
     """Owns the worker and the schedule; the database, the index and the embedder belong to the caller.
@@ -77,7 +80,7 @@ class Background:
         """
         if self._schedule is None:
             hours = self._plan.every_hours
-            more = {"backup": hours * 3600} if hours > 0 else {}
+            more = {LAG: _LAG_SECONDS} | ({"backup": hours * 3600} if hours > 0 else {})
             self._schedule = Schedule(data_dir, self._limits, self.worker.ask, more=more)
             await self._schedule.start()
         await self.worker.start()

@@ -22,7 +22,7 @@ class Jobs:
         self._clock = clock
 
     async def listed(self, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
-        """Return jobs of one state and kind where named, oldest first.
+        """Return jobs of one state and kind where named: under way, failing, dead, waiting, then finished ones, newest first.
 
         Raises:
             ValueError: there is no such state; says which there are.
@@ -35,10 +35,10 @@ class Jobs:
         """Return how many jobs are in each state."""
         return await self._read(outbox.counts)
 
-    async def lag(self) -> float:
-        """Return the age in seconds of the oldest job that waits, 0.0 where none does."""
+    async def lag(self, kinds: Sequence[str] | None = None) -> tuple[int, float]:
+        """Return how many jobs wait, of `kinds` alone where named, and the seconds the oldest does, 0.0 for none."""
         now = self._clock.now()
-        return await self._read(lambda connection: outbox.oldest_ready(connection, now=now))
+        return await self._read(lambda connection: outbox.lag(connection, now=now, kinds=kinds))
 
     async def retry(self, *, ids: Sequence[int] = (), kind: str | None = None) -> int:
         """Make dead or waiting jobs of `ids`, and all dead ones of `kind`, due now with a clean record; return how many."""

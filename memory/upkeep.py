@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from memory.background import Background
+from memory.background import LAG, Background
 from memory.caches import RecallCaches
 from memory.clock import Clock
 from memory.errors import BotMemoryError
@@ -20,6 +20,7 @@ from memory.trace import Abandoned, Trace
 
 _MEND = "mend"
 _WARM_SECONDS = 5.0
+_LAGGING_SECONDS, _LONG_LAG_SECONDS = 10.0, 600.0  # of the oldest waiting job: told in the log, and told as a warning
 _KINDS = (
     "index",
     "consolidate",
@@ -59,6 +60,7 @@ class Upkeep:
         worker.register("purge", self._then_forget(background.purger.purge))
         worker.register("drift", self._then_forget(indexer.repair))
         worker.chore(_MEND, self._mend)
+        worker.chore(LAG, self._tell_lag)
 
     def work(self, kind: str, handler: JobHandler, *, group: int) -> None:
         """Let `handler` do the jobs of `kind`, up to `group` at a time; what recall found before is looked up anew after it."""
@@ -96,10 +98,10 @@ class Upkeep:
         """Tell the background that there is work."""
         self._background.worker.poke()
 
-    async def run_jobs(self) -> int:
-        """Mend what is lost and run every due job; return how many jobs ran."""
+    async def run_jobs(self, limit: int | None = None) -> int:
+        """Mend what is lost and run every due job, or `limit` of them; return how many jobs ran."""
         await self._mend()
-        return await self._background.worker.run_due()
+        return await self._background.worker.run_due(limit)
 
     def embed_ahead(self, turn_ids: Sequence[str]) -> None:
         """Begin to embed what these recorded turns left, beside whatever else is done until the jobs run."""
@@ -125,7 +127,7 @@ class Upkeep:
             self._caches.index_changed()
 
     async def jobs(self, *, state: str | None, kind: str | None, limit: int) -> list[JobRow]:
-        """Return background jobs, oldest first."""
+        """Return background jobs: under way, failing, dead, waiting, then finished."""
         return await self._jobs.listed(state=state, kind=kind, limit=limit)
 
     async def health(self) -> Health:
@@ -133,20 +135,23 @@ class Upkeep:
         async with self._database.reading() as session:
             counts = await session.run_sync(lambda reading: meta.counts(reading.connection()))
         jobs = await self._jobs.counts()
+        waiting, seconds = await self._jobs.lag(_KINDS)
         return Health(
             **counts,
             jobs=jobs,
-            lag_seconds=await self._lag(),
+            lag_jobs=waiting,
+            lag_seconds=seconds,
             embedder=self._embedder.name,
             dimension=self._embedder.dimension,
             problems=self._problems(jobs),
         )
 
-    async def _lag(self) -> float:
-        """Return the age in seconds of the oldest waiting job of a kind that is worked on."""
-        waiting = [row for kind in _KINDS for row in await self._jobs.listed(state="ready", kind=kind, limit=1)]
-        now = self._clock.now()
-        return max((max(0.0, (now - row.created_at).total_seconds()) for row in waiting), default=0.0)
+    async def _tell_lag(self) -> None:
+        """Say in the log how far behind the work is, where it is."""
+        waiting, seconds = await self._jobs.lag(_KINDS)
+        if seconds >= _LAGGING_SECONDS:
+            tell = log.warning if seconds >= _LONG_LAG_SECONDS else log.info
+            tell("jobs_lagging", jobs=waiting, seconds=round(seconds))
 
     def _problems(self, jobs: Mapping[str, int]) -> tuple[str, ...]:
         found = []

@@ -11,6 +11,7 @@ from typing import Literal
 import aiohttp
 
 from bot.app import embedder_of
+from bot.cli.jobs import lag_told
 from bot.cli.memory import size
 from bot.cli.place import Place
 from config.settings import Settings
@@ -84,12 +85,13 @@ def _index(figures: Figures, model: str | None) -> Finding:
 
 
 def _jobs(figures: Figures) -> Finding:
-    counted = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
+    states = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
+    counted = f"{states}; lag: {lag_told(figures.lag_jobs, figures.lag_seconds)}"
     if figures.jobs.get("dead"):
         advice = "`ricordo jobs --state dead` shows why; then `ricordo jobs retry ID` or `ricordo jobs bury ID`"
         return Finding(what="jobs", state="wrong", text=f"some gave up: {counted}", advice=advice)
     if figures.lag_seconds > LONG_LAG_SECONDS:
-        text = f"the oldest waits since {figures.lag_seconds / 60:,.0f} minutes: {counted}"
+        text = f"the work is behind: {counted}"
         advice = "start the bot; where it runs, look into its log for job_failed"
         return Finding(what="jobs", state="note", text=text, advice=advice)
     return Finding(what="jobs", state="ok", text=counted)
