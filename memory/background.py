@@ -7,17 +7,18 @@ from typing import Any
 
 from memory.backup import Backups
 from memory.clock import Clock
-from memory.index import GROUP, BulkIndex, Indexer
+from memory.index import GROUP, Indexer
 from memory.ports import Embedder
 from memory.purge import Purger
 from memory.recipes import BackupPlan, JobLimits
 from memory.schedule import Schedule
 from memory.store import outbox
 from memory.store.database import Database
+from memory.vectorise import BulkIndex
 from memory.worker import Worker
 
-LAG = "lag"  # the chore that tells how far behind the work is
-_LAG_SECONDS = 60.0
+LAG, WATCH = "lag", "watch"  # chores: how far behind the work is, and whether the files of the index are still there
+_LAG_SECONDS, _WATCH_SECONDS = 60.0, 15.0
 
 
 class Background:
@@ -80,7 +81,7 @@ class Background:
         """
         if self._schedule is None:
             hours = self._plan.every_hours
-            more = {LAG: _LAG_SECONDS} | ({"backup": hours * 3600} if hours > 0 else {})
+            more = {LAG: _LAG_SECONDS, WATCH: _WATCH_SECONDS} | ({"backup": hours * 3600} if hours > 0 else {})
             self._schedule = Schedule(data_dir, self._limits, self.worker.ask, more=more)
             await self._schedule.start()
         await self.worker.start()

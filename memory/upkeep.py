@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from memory.background import LAG, Background
+from memory.background import LAG, WATCH, Background
 from memory.caches import RecallCaches
 from memory.clock import Clock
 from memory.errors import BotMemoryError
@@ -54,6 +54,7 @@ class Upkeep:
         self._abandoned = abandoned
         self._jobs = Jobs(database, clock)
         self._lost: dict[str, None] = {}
+        self._scan = False  # what was lost beside them is still to be looked for
         self._warm = False
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
@@ -61,6 +62,7 @@ class Upkeep:
         worker.register("drift", self._then_forget(indexer.repair))
         worker.chore(_MEND, self._mend)
         worker.chore(LAG, self._tell_lag)
+        worker.chore(WATCH, self._watch)
 
     def work(self, kind: str, handler: JobHandler, *, group: int) -> None:
         """Let `handler` do the jobs of `kind`, up to `group` at a time; what recall found before is looked up anew after it."""
@@ -75,6 +77,7 @@ class Upkeep:
         await self._background.worker.recover(everything=True)
         if not any_model:
             await self._background.indexer.check_model()
+        await self._background.indexer.welcome()
 
     async def warm(self, *also: Callable[[], Awaitable[None]]) -> None:
         """Have the model loaded, and what else needs it made, before the first question, which would else come too early.
@@ -90,9 +93,10 @@ class Upkeep:
             await trace.run("warm", make(), within=_WARM_SECONDS, otherwise=None)
 
     def lost(self, collections: Sequence[str]) -> None:
-        """Have these collections built anew from SQL, soon."""
+        """Have these collections built anew from SQL, soon, and what was lost with them found."""
         self._lost.update(dict.fromkeys(collections))
         self._background.worker.ask(_MEND)
+        self._scan = True
 
     def poke(self) -> None:
         """Tell the background that there is work."""
@@ -100,6 +104,7 @@ class Upkeep:
 
     async def run_jobs(self, limit: int | None = None) -> int:
         """Mend what is lost and run every due job, or `limit` of them; return how many jobs ran."""
+        await self._watch()
         await self._mend()
         return await self._background.worker.run_due(limit)
 
@@ -121,8 +126,9 @@ class Upkeep:
 
     async def reindex(self) -> int:
         """Bring the whole index up to date with the present model; return the number of documents that were embedded."""
+        indexer = self._background.indexer
         try:
-            return await self._background.indexer.reindex()
+            return await indexer.reindex() + (await indexer.heal() if indexer.doubted else 0)
         finally:
             self._caches.index_changed()
 
@@ -157,6 +163,8 @@ class Upkeep:
         found = []
         if dead := jobs.get("dead", 0):
             found.append(f"{dead} jobs gave up: see `ricordo jobs --state dead`, then retry or bury them")
+        if self._background.indexer.doubted:
+            found.append("the vector index was lost and is being built anew: until then much is found by words alone")
         if self._lost:
             found.append(f"{len(self._lost)} collections of the index are lost and wait to be rebuilt")
         if hanging := len(self._abandoned):
@@ -166,13 +174,21 @@ class Upkeep:
     async def _mend(self) -> None:
         for collection in list(self._lost):
             try:
-                documents = await self._background.indexer.rebuild(collection)
+                documents = await self._background.indexer.mend([collection])
             except BotMemoryError as error:
                 log.warning("collection_not_rebuilt", collection=collection, error=str(error))
                 return
             self._lost.pop(collection, None)
             self._caches.changed(collection)
             log.warning("collection_rebuilt", collection=collection, documents=documents)
+        if self._scan and not self._background.indexer.doubted:
+            await self._background.indexer.scan()
+        self._scan = False
+
+    async def _watch(self) -> None:
+        """See whether the files of the index are still there."""
+        if await self._background.indexer.look():
+            self._caches.index_changed()
 
     def _then_forget(self, handler: JobHandler) -> JobHandler:
         async def handle(payloads: Sequence[Mapping[str, Any]]) -> None:

@@ -18,6 +18,9 @@ from pathlib import Path
 import psutil
 import structlog
 
+from memory.store import seals
+from memory.store.seals import Graph, graphs
+
 _DATABASE = "chroma.sqlite3"
 _DESCRIPTORS = Path("/proc/self/fd")
 _RELEASE_SECONDS = 5.0
@@ -40,8 +43,10 @@ def exists(folder: Path) -> bool:
     return (folder / _DATABASE).is_file()
 
 
-def tune(folder: Path) -> None:
-    """Set the write-ahead log and the indexes, both kept in the file; without the indexes the folder is merely slower.
+def tune(folder: Path) -> dict[str, Graph]:
+    """Set the write-ahead log and the indexes, both kept in the file; return the graphs that lie beside it.
+
+    Without the indexes the folder is merely slower.
 
     Raises:
         sqlite3.DatabaseError: the file is no database (any more), or it cannot be written.
@@ -54,6 +59,33 @@ def tune(folder: Path) -> None:
                 connection.execute(statement)
         except sqlite3.OperationalError as error:
             log.warning("index_tuning_failed", folder=folder.name, error=str(error))
+        return graphs(connection)
+
+
+def sound(folder: Path) -> bool:
+    """Return whether SQLite finds the database of a closed folder whole; True where it cannot tell (locked, no rights).
+
+    Raises:
+        OSError: the folder is still open.
+    """
+    try:
+        with _database(folder) as connection:
+            return [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] == ["ok"]
+    except sqlite3.OperationalError:
+        return True
+    except sqlite3.DatabaseError:
+        return False
+
+
+def seal(folder: Path) -> None:
+    """Write down what the graphs of a closed folder are, so that the next opening sees whether they were spoilt.
+
+    Raises:
+        sqlite3.DatabaseError, OSError: the folder is still open, or cannot be read or written.
+    """
+    with _database(folder) as connection:
+        found = graphs(connection)
+    seals.seal(folder, found)
 
 
 def names(folder: Path) -> list[str]:

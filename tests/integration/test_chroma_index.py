@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 from builders_index import unit
@@ -127,21 +128,110 @@ async def test_a_removed_folder_costs_its_collections_alone_until_they_are_built
     assert await index.ids("viewer-1") == {"a", "b"}
 
 
-async def test_a_spoilt_folder_is_reported_and_leaves_with_a_drop(opened: Opener, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"\x00garbage" * 5000, b""])
+async def test_a_spoilt_folder_costs_its_collections_alone_until_they_are_built_anew(
+    opened: Opener, tmp_path: Path, content: bytes
+) -> None:
     first = await opened()
     await first.upsert_many([("viewer-1", ["a"], unit(1)), ("viewer-2", ["b"], unit(1)), ("stream-1", ["s"], unit(1))])
     await first.close()
-    _write(tmp_path / "chroma" / "viewers" / "000" / "chroma.sqlite3", b"\x00garbage" * 5000)
+    _write(tmp_path / "chroma" / "viewers" / "000" / "chroma.sqlite3", content)
     index = await opened()
-    for call in (index.search("viewer-1", unit(1), 1), index.ids("viewer-1"), index.upsert("viewer-3", ["x"], unit(1))):
-        with pytest.raises(IndexUnavailable, match="reindex"):
+    for call in (index.search("viewer-1", unit(1), 1), index.ids("viewer-2"), index.upsert("viewer-2", ["x"], unit(1))):
+        with pytest.raises(CollectionLost, match="reindex"):
             await call
     assert await index.ids("stream-1") == {"s"}
-    await index.drop("viewer-1")
+    for name, document in (("viewer-1", "a"), ("viewer-2", "b")):
+        await index.drop(name)
+        await index.upsert(name, [document], unit(1))
+        assert await index.ids(name) == {document}
+
+
+async def test_an_index_in_doubt_searches_only_what_is_vouched_for(opened: Opener) -> None:
+    index = await opened()
+    await index.upsert_many([("viewer-1", ["a"], unit(1)), ("viewer-2", ["b"], unit(1))])
+    await index.close()
+    again = await opened()
+    again.doubt()
+    again.vouch(["viewer-2"])
+    assert [hit for hit, _ in await again.search("viewer-2", unit(1), 1)] == ["b"]
+    for name in ("viewer-1", "viewer-404"):
+        with pytest.raises(CollectionLost):
+            await again.search(name, unit(1), 1)
+    assert await again.ids("viewer-1") == {"a"}  # what it has can be compared with what it should have
+    again.trust()
+    assert [hit for hit, _ in await again.search("viewer-1", unit(1), 1)] == ["a"]
+    assert await again.names() == {"viewer-1", "viewer-2"}
+
+
+async def test_an_index_whose_files_are_taken_away_notices_and_is_another_one(opened: Opener, tmp_path: Path) -> None:
+    index = await opened()
     await index.upsert("viewer-1", ["a"], unit(1))
-    assert await index.ids("viewer-1") == {"a"}
-    with pytest.raises(CollectionLost):
-        await index.ids("viewer-2")
+    before = index.identity
+    assert not await index.look()
+    shutil.rmtree(tmp_path / "chroma")
+    assert await index.look()
+    assert index.identity != before
+    await index.upsert("viewer-2", ["b"], unit(1))
+    await index.close()
+    assert (await opened()).identity == index.identity
+
+
+GRAPH = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin", "index_metadata.pickle")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with a collection so large that Chroma wrote its graph to disk, and a small one beside it."""
+    folder = tmp_path_factory.mktemp("large")
+
+    async def build() -> None:
+        index = await ChromaIndex.open(folder, exact_rows=100)
+        await index.upsert_many([("stream-1", [f"d{n}" for n in range(1200)], unit(1200)), ("stream-2", ["s"], unit(1))])
+        await index.close()
+
+    asyncio.run(build())
+    return folder
+
+
+_SPOILED = [*((name, "random") for name in GRAPH), (GRAPH[0], "half"), (GRAPH[1], "empty"), (GRAPH[4], "gone"), ("", "gone")]
+
+
+@pytest.mark.parametrize(("name", "how"), _SPOILED)
+async def test_a_spoilt_graph_is_never_read_and_its_collection_is_lost(
+    large: Path, tmp_path: Path, name: str, how: str
+) -> None:
+    shutil.copytree(large / "chroma", tmp_path / "chroma")
+    (graph,) = (path.parent for path in (tmp_path / "chroma").rglob("index_metadata.pickle"))
+    file = graph / name
+    if how == "gone":
+        shutil.rmtree(file) if not name else file.unlink()
+    else:
+        content = file.read_bytes()
+        spoilt = {"random": Random(3).randbytes(len(content)), "empty": b"", "half": content[: len(content) // 2]}
+        file.write_bytes(spoilt[how])
+    index = await ChromaIndex.open(tmp_path, exact_rows=100)
+    try:
+        for call in (index.search("stream-1", unit(1), 1), index.ids("stream-1"), index.upsert("stream-1", ["x"], unit(1))):
+            with pytest.raises(CollectionLost):
+                await call
+        assert await index.ids("stream-2") == {"s"}
+        await index.drop("stream-1")
+        await index.upsert("stream-1", ["d7"], unit(8)[7:])
+        assert [hit for hit, _ in await index.search("stream-1", unit(8)[7:], 1)] == ["d7"]
+    finally:
+        await index.close()
+
+
+async def test_a_whole_graph_is_read_after_a_clean_end_and_after_a_kill(large: Path, tmp_path: Path) -> None:
+    for seals in (True, False):
+        folder = tmp_path / str(seals)
+        shutil.copytree(large / "chroma", folder / "chroma")
+        for path in (folder / "chroma").rglob("seals.json"):
+            path.unlink() if not seals else None
+        index = await ChromaIndex.open(folder, exact_rows=100)
+        assert [hit for hit, _ in await index.search("stream-1", unit(1200)[7:8], 1)] == ["d7"]
+        await index.close()
 
 
 async def test_after_dropping_and_cleaning_no_byte_is_left(opened: Opener, tmp_path: Path) -> None:
