@@ -6,6 +6,9 @@ from memory.block import history_items as history_items
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
+from memory.drift import Apart as Apart
+from memory.drift import DriftReport as DriftReport
+from memory.drift import measure_drift as measure_drift
 from memory.embed.cached import CachedEmbedder as CachedEmbedder
 from memory.embed.e5 import E5Embedder as E5Embedder
 from memory.embed.openai import OpenAIEmbedder as OpenAIEmbedder

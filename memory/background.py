@@ -57,6 +57,7 @@ class Background:
         self.worker.register("index", self.indexer.index, group=GROUP)
         self.worker.register("purge", self.purger.purge)
         self.worker.register("drift", self.indexer.repair)
+        self.worker.register("reindex", self.indexer.rework, group=1)
         self.worker.register("backup", self._back_up, group=1)
         self.worker.daily("drift")
         self.worker.chore("backup", self.order_backup)

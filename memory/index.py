@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 
 GROUP = 512  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
 _CHUNK = 1024  # documents between two reads of a rebuild
+_WHOLE = 25  # collections built anew in one `reindex` job
 _DRIFT = 200  # collections in one `drift` job: a few seconds
 
 
@@ -193,11 +194,13 @@ class Indexer:
         """Measure and mend the drift of the next collections behind `after`: the handler of `drift` jobs.
 
         A job that leaves collections over adds the next one, so that chat is indexed in between. `day` keeps their keys apart.
-        With `collections` only these are looked at; `full_text` builds that anew, too.
+        With `collections` only these are looked at; `full_text` builds that anew, `strangers` drops what SQL does not know.
         """
         for payload in payloads:
             if payload.get("full_text"):
                 await self._database.write(fulltext.rebuild)
+            if payload.get("strangers"):
+                await self._finish(None)
             if "collections" in payload:
                 await self.mend(payload["collections"])
                 continue
@@ -208,6 +211,46 @@ class Indexer:
                 await self._order(payload["day"], {**payload, "after": names[-1]})
             else:
                 await self._finish(payload.get("heals"))
+
+    async def rework(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Do one stretch of a reindexing that was asked of the running bot, and order the next: handler of `reindex` jobs.
+
+        Chat is indexed in between. `run` names the reindexing; `whole` builds everything anew, collection by collection.
+
+        Raises:
+            ModelUnavailable, IndexUnavailable: as `reindex`; the stretch is done again.
+        """
+        for payload in payloads:
+            if payload.get("end"):
+                continue
+            stretch = self._rebuilt if payload.get("whole") else self._caught_up
+            after, done = await stretch(payload.get("after"))
+            run, total = payload["run"], payload.get("done", 0) + done
+            log.info("reindexed", documents=total)
+            if after is None:
+                await self._finish(self._vectors.identity if payload.get("whole") else None)
+            key = f"reindex:{run}:{'end' if after is None else after}"
+            more = {**payload, "done": total, "after": after, "end": after is None}
+            now = self._clock.now()
+            await self._database.write(lambda c: outbox.enqueue(c, kind="reindex", key=key, payload=more, now=now))  # noqa: B023 - run before the next turn of the loop
+
+    async def _caught_up(self, after: int | None) -> tuple[int | None, int]:
+        async with self._database.reading() as session:
+            chunk = await documents.page(session, after=after or 0, limit=_CHUNK)
+        lacking = [document for document in chunk if document.model != self.model]
+        await self._vectoriser.store(lacking)
+        return (chunk[-1].seq if chunk else None), len(lacking)
+
+    async def _rebuilt(self, after: str | None) -> tuple[str | None, int]:
+        if after is None:
+            await self._database.write(fulltext.rebuild)
+        async with self._database.reading() as session:
+            names = await documents.collections(session, after=after or "", limit=_WHOLE)
+        done = 0
+        for name in names:
+            done += await self._vectoriser.rebuild(name)
+        self._vectors.vouch(names)
+        return (names[-1] if len(names) == _WHOLE else None), done
 
     async def mend(self, names: Sequence[str]) -> int:
         """Measure and mend the drift of these collections; return the number of documents that were stored."""

@@ -1,7 +1,7 @@
 """The jobs as people see them: list, try again, bury, and how far behind the work is."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -39,6 +39,15 @@ class Jobs:
         """Return how many jobs wait, of `kinds` alone where named, and the seconds the oldest does, 0.0 for none."""
         now = self._clock.now()
         return await self._read(lambda connection: outbox.lag(connection, now=now, kinds=kinds))
+
+    async def order(self, kind: str, key: str, payload: Mapping[str, Any]) -> None:
+        """Add a job, for the bot or for who runs the jobs next; a known key changes nothing."""
+        now = self._clock.now()
+        await self._database.write(lambda c: outbox.enqueue(c, kind=kind, key=key, payload=payload, now=now))
+
+    async def keyed(self, prefix: str) -> list[JobRow]:
+        """Return the jobs whose key begins so, in the order in which they were made."""
+        return await self._read(lambda connection: outbox.keyed(connection, prefix))
 
     async def retry(self, *, ids: Sequence[int] = (), kind: str | None = None) -> int:
         """Make dead or waiting jobs of `ids`, and all dead ones of `kind`, due now with a clean record; return how many."""

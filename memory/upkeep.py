@@ -60,6 +60,7 @@ class Upkeep:
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
         worker.register("purge", self._then_forget(background.purger.purge))
         worker.register("drift", self._then_forget(indexer.repair))
+        worker.register("reindex", self._then_forget(indexer.rework), group=1)
         worker.chore(_MEND, self._mend)
         worker.chore(LAG, self._tell_lag)
         worker.chore(WATCH, self._watch)

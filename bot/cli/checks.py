@@ -4,35 +4,23 @@ import os
 import shutil
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import aiohttp
 
 from bot.app import embedder_of
+from bot.cli.findings import Finding as Finding
 from bot.cli.jobs import lag_told
 from bot.cli.memory import size
 from bot.cli.place import Place
 from config.settings import Settings
 from memory import BotMemoryError, Figures, WallClock, inspect_memory
 
-State = Literal["ok", "note", "wrong"]
 LITTLE_ROOM = 500 << 20  # bytes: a night of a busy chat takes a tenth of it
 LONG_LAG_SECONDS = 600.0
 ANSWER_SECONDS = 5.0
 _REFUSED = (401, 403)
 _SERVER_FAULT = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line of the doctor. `note`: fine, but worth knowing; `wrong`: something must be done."""
-
-    what: str
-    state: State
-    text: str
-    advice: str = ""
 
 
 def check_folder(folder: Path) -> list[Finding]:

@@ -29,6 +29,10 @@ _INDEXES = (  # each write and each first touch looks these up; Chroma itself sc
     "CREATE INDEX IF NOT EXISTS ricordo_queue_topic ON embeddings_queue (topic, seq_id)",
     "CREATE INDEX IF NOT EXISTS ricordo_segments_collection ON segments (collection)",
 )
+_IDS = """
+SELECT c.name, e.embedding_id FROM embeddings AS e JOIN segments AS s ON s.id = e.segment_id
+JOIN collections AS c ON c.id = s.collection WHERE s.scope = 'METADATA'
+"""
 _LEFT_BEHIND = (
     "DELETE FROM embedding_metadata_array WHERE id NOT IN (SELECT id FROM embeddings)",
     "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
@@ -94,6 +98,23 @@ def names(folder: Path) -> list[str]:
         return []
     with _database(folder) as connection:
         return [row[0] for row in connection.execute("SELECT name FROM collections")]
+
+
+def ids(folder: Path) -> dict[str, set[str]]:
+    """Return the ids that each collection of a folder holds, also while another process works in it.
+
+    Raises:
+        sqlite3.DatabaseError, OSError: it cannot be read.
+    """
+    if not exists(folder):
+        return {}
+    _await_release(folder)
+    found: dict[str, set[str]] = {}
+    file = (folder / _DATABASE).absolute().as_uri()
+    with closing(sqlite3.connect(f"{file}?mode=ro", uri=True, timeout=10)) as connection:
+        for name, identity in connection.execute(_IDS):
+            found.setdefault(name, set()).add(identity)
+    return found
 
 
 def sweep(folder: Path) -> None:

@@ -187,6 +187,12 @@ def listed(connection: Connection, *, state: str | None = None, kind: str | None
     return [_shown(row) for row in connection.execute(statement)]
 
 
+def keyed(connection: Connection, prefix: str) -> list[JobRow]:
+    """Return the jobs whose key begins so, in the order in which they were made."""
+    begins = (_C.key >= prefix, _C.key < prefix + "\U0010ffff")
+    return [_shown(row) for row in connection.execute(select(_JOB).where(*begins).order_by(_C.id))]
+
+
 def _shown(row: Row[Any]) -> JobRow:
     return JobRow(
         id=row.id,

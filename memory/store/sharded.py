@@ -162,6 +162,7 @@ class ShardedCollections:
             return
         with self._registered():
             self._registry.forget(place.name, place.folder)
+        self._graphs.get(place.folder, {}).pop(place.name, None)
         try:
             with self._folders.lease(place.folder, place.name) as client:
                 client.drop(place.name)
