@@ -14,7 +14,7 @@ from memory.recipes import BackupPlan, JobLimits
 from memory.schedule import Schedule
 from memory.store import outbox
 from memory.store.database import Database
-from memory.vectorise import BulkIndex
+from memory.vectorise import BulkIndex, Meaning
 from memory.worker import Worker
 
 LAG, WATCH = "lag", "watch"  # chores: how far behind the work is, and whether the files of the index are still there
@@ -36,22 +36,24 @@ class Background:
         clock: Clock,
         limits: JobLimits,
         random: Random,
-        backup: BackupPlan | None = None,
+        meaning: Meaning,
     ) -> None:
-        """Register the handlers of `index`, `purge`, `drift` and `backup`; nothing runs yet. `random` is seeded in a replay."""
+        """Register the handlers of `index`, `purge`, `drift`, `reindex` and `backup`; nothing runs yet.
+
+        `random` is seeded in a replay; `meaning` tells what of a document is embedded.
+        """
         self.worker = Worker(database, clock=clock, limits=limits, random=random)
-        self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock)
-        self._plan = backup or BackupPlan(every_hours=0)
-        self.backups = Backups(database, clock, directory=database.path.parent / self._plan.directory, keep=self._plan.keep)
+        self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock, meaning=meaning)
+        self._database, self._clock = database, clock
+        self.plan_backups(BackupPlan(every_hours=0))
         self.purger = Purger(
             database,
             embedder=embedder,
             clock=clock,
             unindex=self.indexer.purge,
             vacuum=vectors.vacuum,
-            backups=self.backups.clean,
+            backups=self._clean_backups,
         )
-        self._database, self._clock = database, clock
         self._limits = limits
         self._schedule: Schedule | None = None
         self.worker.register("index", self.indexer.index, group=GROUP)
@@ -63,6 +65,15 @@ class Background:
         self.worker.chore("backup", self.order_backup)
         self.worker.chore("checkpoint", database.checkpoint)
         self.worker.chore("vacuum", self.purger.clean_if_needed)
+
+    def plan_backups(self, plan: BackupPlan) -> None:
+        """Make backups as planned, from `start` on, and keep those of its directory free of what is removed."""
+        self._plan = plan
+        directory = self._database.path.parent / plan.directory
+        self._backups = Backups(self._database, self._clock, directory=directory, keep=plan.keep)
+
+    async def _clean_backups(self) -> None:
+        await self._backups.clean()
 
     async def prepare(self) -> None:
         """Recover what a crash left, and see that the index and the embedder belong together. Call once, before anything runs.
@@ -102,4 +113,4 @@ class Background:
         await self._database.write(lambda c: outbox.enqueue(c, kind="backup", key=key, payload={}, now=now))
 
     async def _back_up(self, payloads: Sequence[Mapping[str, Any]]) -> None:  # noqa: ARG002 - a job of this kind has no more to say
-        await self.backups.make()
+        await self._backups.make()

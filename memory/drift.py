@@ -6,18 +6,20 @@ Nothing is opened through Chroma and nothing is changed: its database says which
 import asyncio
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memory.rules import load_rules
 from memory.store import chroma_files
 from memory.store.database import unavailable
 from memory.store.migrate import check_schema
 from memory.store.shards import chroma_name
+from memory.worthiness import Meaning
 
 _DATABASE = "memory.db"
-_LIVING = "SELECT id, indexed_model FROM document WHERE collection = ? AND superseded = 0"
+_LIVING = "SELECT id, indexed_model, kind, text FROM document WHERE collection = ? AND superseded = 0"
 _COLLECTIONS = "SELECT DISTINCT collection FROM document WHERE superseded = 0"
 _WORDS = "SELECT doc, term FROM temp.words WHERE col = 'stems'"
 _VOCABULARY = "CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'document_fts', 'instance')"
@@ -60,28 +62,36 @@ class DriftReport:
         )
 
 
-async def measure_drift(directory: Path, model: str | None) -> DriftReport:
+async def measure_drift(directory: Path, model: str | None, languages: Sequence[str] = ("it", "en")) -> DriftReport:
     """Compare the index and the full text of the memory in `directory` with SQL; `model` names the present embedder.
 
-    Documents that wait for their vector are no drift. What changes meanwhile is looked at twice.
+    Documents that wait for their vector, or need none by the rules of `languages`, are no drift. What changes meanwhile is
+    looked at twice.
 
     Raises:
         StoreUnavailable: the database cannot be read.
         SchemaTooNew: a newer program wrote it.
     """
-    return await asyncio.to_thread(_measured, directory, model)
+    meaning = Meaning(load_rules(tuple(languages)))
+    return await asyncio.to_thread(_measured, directory, _Measure(model=model, meaning=meaning))
 
 
-def _measured(directory: Path, model: str | None) -> DriftReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measure:
+    model: str | None
+    meaning: Callable[[str, str], tuple[str, ...]]
+
+
+def _measured(directory: Path, measure: _Measure) -> DriftReport:
     path = directory / _DATABASE
     check_schema(path)
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
             names = [row[0] for row in database.execute(_COLLECTIONS)]
-            found, _ = _apart(database, directory, names, model)
+            found, _ = _apart(database, directory, names, measure)
             if found:
-                found, _ = _apart(database, directory, list(found), model)
-            _, strangers = _apart(database, directory, [], model)
+                found, _ = _apart(database, directory, list(found), measure)
+            _, strangers = _apart(database, directory, [], measure)
             known = {chroma_name(row[0]) for row in database.execute(_COLLECTIONS)}
             return DriftReport(collections=found, strangers=tuple(sorted(strangers - known)), text=_text(database))
     except sqlite3.Error as error:
@@ -89,7 +99,7 @@ def _measured(directory: Path, model: str | None) -> DriftReport:
 
 
 def _apart(
-    database: sqlite3.Connection, directory: Path, names: Iterable[str], model: str | None
+    database: sqlite3.Connection, directory: Path, names: Iterable[str], measure: _Measure
 ) -> tuple[dict[str, Apart], set[str]]:
     """Return the collections that are apart, and everything that has a place in the index."""
     places = _places(directory / "chroma")
@@ -100,21 +110,23 @@ def _apart(
     for folder, members in folders.items():
         held = {} if folder is None else _held(directory / "chroma" / folder)
         for name in members:
-            apart = (
-                Apart(unreadable=True) if held is None else _compared(database, name, held.get(chroma_name(name), set()), model)
-            )
+            stored = None if held is None else held.get(chroma_name(name), set())
+            apart = Apart(unreadable=True) if stored is None else _compared(database, name, stored, measure)
             if apart:
                 found[name] = apart
     return found, set(places)
 
 
-def _compared(database: sqlite3.Connection, name: str, stored: set[str], model: str | None) -> Apart:
-    wanted = dict(database.execute(_LIVING, (name,)))
-    return Apart(
-        missing=sum(1 for id_, mark in wanted.items() if mark is not None and id_ not in stored),
-        extra=len(stored - wanted.keys()),
-        stale=sum(1 for id_, mark in wanted.items() if id_ in stored and mark != (model or mark or "")),
-    )
+def _compared(database: sqlite3.Connection, name: str, stored: set[str], measure: _Measure) -> Apart:
+    missing = stale = 0
+    wanted = set()
+    for id_, mark, kind, text in database.execute(_LIVING, (name,)):
+        wanted.add(id_)
+        if id_ in stored:
+            stale += mark != (measure.model or mark or "")
+        elif mark is not None and measure.meaning(kind, text):
+            missing += 1
+    return Apart(missing=missing, extra=len(stored - wanted), stale=stale)
 
 
 def _places(chroma: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 SQL is the truth. Every step reads it anew, in a session that is closed before the embedder or the index is waited for.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,11 @@ from memory.ports import Embedder
 from memory.store import documents, fulltext, outbox
 from memory.store.database import Database
 from memory.store.shards import chroma_name
-from memory.vectorise import BulkIndex, Vectoriser
+from memory.vectorise import BulkIndex, Meaning, Vectoriser, whole
 
 log = structlog.get_logger(__name__)
 
-GROUP = 512  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
+GROUP = 1024  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
 _CHUNK = 1024  # documents between two reads of a rebuild
 _WHOLE = 25  # collections built anew in one `reindex` job
 _DRIFT = 200  # collections in one `drift` job: a few seconds
@@ -39,12 +40,24 @@ class Drift:
 class Indexer:
     """Handlers `index` and `purge` for the worker, and the maintenance that `ricordo reindex` and `doctor` call."""
 
-    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder, clock: Clock) -> None:
-        """Take the store, the index and the embedder; none of them is closed here."""
+    def __init__(
+        self,
+        database: Database,
+        *,
+        vectors: BulkIndex,
+        embedder: Embedder,
+        clock: Clock,
+        meaning: Meaning = whole,
+    ) -> None:
+        """Take the store, the index and the embedder; none of them is closed here.
+
+        `meaning` tells by kind and text what is embedded; a document without any counts as indexed.
+        """
         self._database = database
         self._vectors = vectors
         self._clock = clock
-        self._vectoriser = Vectoriser(database, vectors=vectors, embedder=embedder)
+        self._meaning = meaning
+        self._vectoriser = Vectoriser(database, vectors=vectors, embedder=embedder, meaning=meaning)
         self.doubted = False  # the index came without what SQL says is in it, and is being mended
 
     @property
@@ -77,7 +90,9 @@ class Indexer:
         """
         async with self._database.reading() as session:
             found = await documents.of_jobs(session, payloads)
-        await self._vectoriser.store([document for document in found if document.model != self.model])
+        changed = {identity for payload in payloads for identity in payload.get("documents", ())}
+        lacking = [document for document in found if document.model != self.model]
+        await self._vectoriser.store(lacking, fresh={document.id for document in lacking} - changed)
 
     def embed_ahead(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Begin to embed the documents of these jobs, so that `index` finds them ready. A failure is met again there."""
@@ -295,6 +310,7 @@ class Indexer:
     async def _drift_of(self, collection: str) -> Drift:
         async with self._database.reading() as session:
             wanted = {document.id: document for document in await documents.of_collection(session, collection)}
+        idle = await asyncio.to_thread(lambda: {one.id for one in wanted.values() if not self._meaning(one.kind, one.text)})
         try:
             stored = await self._vectors.ids(collection)
         except IndexUnavailable:
@@ -304,7 +320,7 @@ class Indexer:
             gone = unknown - await documents.living(session, collection, sorted(unknown))  # written since
         return Drift(
             collection=collection,
-            missing=tuple(identity for identity in wanted if identity not in stored),
+            missing=tuple(identity for identity in wanted if identity not in stored and identity not in idle),
             extra=tuple(sorted(gone)),
             stale=tuple(
                 identity for identity, document in wanted.items() if identity in stored and document.model != self.model

@@ -35,6 +35,10 @@ class Jobs:
         """Return how many jobs are in each state."""
         return await self._read(outbox.counts)
 
+    async def waiting(self, kind: str) -> int:
+        """Return how many jobs of this kind wait to be run."""
+        return await self._read(lambda connection: outbox.waiting(connection, kind))
+
     async def lag(self, kinds: Sequence[str] | None = None) -> tuple[int, float]:
         """Return how many jobs wait, of `kinds` alone where named, and the seconds the oldest does, 0.0 for none."""
         now = self._clock.now()

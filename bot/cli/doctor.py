@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory, check_twitch
+from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory
+from bot.cli.checks_twitch import check_twitch
 from bot.cli.findings import Finding
 from bot.cli.logs import set_up_logs
 from bot.cli.mending import check_drift, mend
@@ -17,7 +18,7 @@ from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, out, pr
 from bot.cli.terminal import styled
 from config.errors import ConfigError
 from config.settings import Settings, load_settings
-from memory import BotMemoryError
+from memory import BotMemoryError, WallClock
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "wrong": ("WRONG", "bold red")}
 
@@ -37,26 +38,26 @@ def doctor_command(
 
     Example: ricordo doctor --fix
     """
-    findings = _findings(config, data, fix=fix)
+    findings = examined(config, data, fix=fix)
     if as_json:
         print_json(findings)
     else:
-        for finding in findings:
-            _show(finding)
+        show(findings)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(Exit.FAILED)
 
 
-def _findings(config: Path | None, data: Path | None, *, fix: bool) -> list[Finding]:
+def examined(config: Path | None, data: Path | None = None, *, fix: bool = False) -> list[Finding]:
+    """Look at everything there is to look at; with `fix` mend what has drifted apart."""
     try:
         settings = load_settings(config)
     except ConfigError as error:
         return [Finding(what="configuration", state="wrong", text=str(error), advice="then run `ricordo doctor` again")]
     set_up_logs(settings.log, default="error")
-    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_examined(settings, data, fix=fix))]
+    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_looked_at(settings, data, fix=fix))]
 
 
-async def _examined(settings: Settings, data: Path | None, *, fix: bool) -> list[Finding]:
+async def _looked_at(settings: Settings, data: Path | None, *, fix: bool) -> list[Finding]:
     folder = data or settings.storage.data_dir
     embedder, model = await check_embedder(settings)
     findings = check_folder(folder)
@@ -65,24 +66,26 @@ async def _examined(settings: Settings, data: Path | None, *, fix: bool) -> list
         findings += found
         if not any(finding.state == "wrong" and "reindex" in finding.advice for finding in found):
             findings += await _drift(settings, place, model, fix=fix)
-    return [*findings, embedder, await check_llm(settings), check_twitch(settings)]
+    return [*findings, embedder, await check_llm(settings), *await check_twitch(settings, WallClock())]
 
 
 async def _drift(settings: Settings, place: Place, model: str | None, *, fix: bool) -> list[Finding]:
     """Measure the drift, and mend it where asked: what was found, and how it is then."""
-    finding, report = await check_drift(place, model)
+    finding, report = await check_drift(settings, place, model)
     if not (fix and report):
         return [finding]
     try:
         await mend(settings, place, report)
     except (BotMemoryError, CommandFailed) as error:
         return [replace(finding, advice=str(error))]
-    after, _ = await check_drift(place, model)
+    after, _ = await check_drift(settings, place, model)
     return [replace(finding, state="note", advice="mended"), after]
 
 
-def _show(finding: Finding) -> None:
-    mark, style = MARKS[finding.state]
-    out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
-    if finding.advice:
-        out.print(Text("      → "), styled(finding.advice), sep="", style="dim")
+def show(findings: list[Finding]) -> None:
+    """Print a line a finding, and below it what to do."""
+    for finding in findings:
+        mark, style = MARKS[finding.state]
+        out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
+        if finding.advice:
+            out.print(Text("      → "), styled(finding.advice), sep="", style="dim")

@@ -13,11 +13,11 @@ from memory import Apart, BotMemoryError, DriftReport, JobRow, Jobs, WallClock, 
 AT_A_TIME = 200  # collections a job
 
 
-async def check_drift(place: Place, model: str | None) -> tuple[Finding, DriftReport | None]:
+async def check_drift(settings: Settings, place: Place, model: str | None) -> tuple[Finding, DriftReport | None]:
     """Compare the vector index and the full text with the database; say what differs, and give the measure of it."""
     what = f"drift of {place.title}"
     try:
-        report = await measure_drift(place.folder, model)
+        report = await measure_drift(place.folder, model, settings.persona.languages)
     except BotMemoryError as error:
         return Finding(what=what, state="wrong", text=str(error)), None
     if not report:

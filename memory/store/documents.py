@@ -17,7 +17,7 @@ from memory.store.meta import store_value, value_of
 _D = DOCUMENT.c
 _EMBEDDER = "index_embedder"
 _INDEX = "index_identity"
-_SELECT = select(_D.seq, _D.id, _D.collection, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
+_SELECT = select(_D.seq, _D.id, _D.collection, _D.kind, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,7 @@ class Indexable:
     seq: int
     id: str
     collection: str
+    kind: str
     text: str
     model: str | None
 
@@ -36,6 +37,7 @@ def _indexable(row: RowMapping) -> Indexable:
         seq=row["seq"],
         id=row["id"],
         collection=row["collection"],
+        kind=row["kind"],
         text=row["text"],
         model=row["indexed_model"],
     )

@@ -224,6 +224,12 @@ def lag(connection: Connection, *, now: datetime, kinds: Sequence[str] | None = 
     return number, 0.0 if oldest is None else max(0.0, (milliseconds(now) - oldest) / 1000)
 
 
+def waiting(connection: Connection, kind: str) -> int:
+    """Return how many jobs of this kind wait to be run."""
+    found: int = connection.execute(select(func.count()).where(_C.state == "ready", _C.kind == kind)).scalar_one()
+    return found
+
+
 def newest_done(connection: Connection, kind: str) -> int | None:
     """Return when a job of this kind was last done, in milliseconds; None where none was."""
     newest: int | None = connection.scalar(select(func.max(_C.updated_at)).where(_C.kind == kind, _C.state == "done"))

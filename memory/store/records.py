@@ -6,7 +6,7 @@ from uuid import NAMESPACE_OID, uuid5
 from sqlalchemy import Connection, Row, delete, select, update
 
 from memory.normalise import spaced
-from memory.store import tombstones
+from memory.store import state_calls, tombstones
 from memory.store.scrub import clean
 from memory.store.state import STATE
 
@@ -24,6 +24,7 @@ def erase(connection: Connection, viewer_id: str, until: int, words: str = "") -
 
     A running joke stays the others' who take part in it; the viewer is taken out of it.
     """
+    state_calls.drop(connection, viewer_id)
     found = [row for row in about(connection, viewer_id) if row.created_at <= until and _holds(row, words)]
     for row in found:
         tombstones.bury(connection, SCOPE, [_key(row.id, clean(viewer_id))], until)

@@ -92,7 +92,7 @@ def test_doctor_tells_the_drift_and_mends_it(data: Path, tmp_path: Path) -> None
 
 
 def _findings(shown: str) -> list[dict[str, Any]]:
-    return [one for one in json.loads(shown) if one["what"].startswith("drift")]
+    return [one for one in json.loads(shown) if one["what"].startswith("drift of")]
 
 
 @asynccontextmanager
