@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from config.errors import ConfigError, explain
 from config.files import read_secrets, read_toml, refuse_secrets
 from config.sections import (
+    Backup,
     Batching,
     Budget,
     Caches,
@@ -56,6 +57,7 @@ class Settings(BaseSettings):
     caches: Caches = Caches()
     jobs: Jobs = Jobs()
     retention: Retention = Retention()
+    backup: Backup = Backup()
     embedding: Embedding = Embedding()
     llm: Llm = Llm()
 
