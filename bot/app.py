@@ -360,6 +360,7 @@ def _manners(settings: Settings) -> MannersSettings:
         channel_cooldown_seconds=manners.channel_cooldown_seconds,
         viewer_cooldown_seconds=manners.viewer_cooldown_seconds,
         max_characters=manners.max_characters,
+        people_per_reply=manners.people_per_reply,
         repeat_seconds=manners.repeat_seconds,
         strip_links=manners.strip_links,
         blocked_words=manners.blocked_words,

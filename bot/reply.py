@@ -59,14 +59,14 @@ class LlmResponder:
         """Answer in this stream from now on: its title is part of the prompt."""
         self._stream = stream
 
-    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
-        """Return the model's answer to `to`.
+    async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
+        """Return the model's answer to `to`, and in the same line to `also`.
 
         Raises:
             ResponderFailed: the model failed; its cause is the `LlmError`, the reason is in the log, and nothing is said.
         """
         session = self._session(batch, recall, to)
-        question = self._question(batch, recall, to, tools=session is not None)
+        question = replace(self._question(batch, recall, to, also), tools=session is not None)
         try:
             completion = await self._complete(question, session)
             text = _spoken(completion.text, self._persona) if session is None or not session.erased else ""
@@ -100,15 +100,15 @@ class LlmResponder:
             raise LlmBadAnswer(msg, "empty")
         return text
 
-    def _question(self, batch: Batch, recall: Recall, to: Message, *, tools: bool) -> Question:
+    def _question(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message]) -> Question:
         return Question(
             batch=batch,
             to=to,
+            also=tuple(also),
             recall=recall,
             language=language_of(self._addressing.question(to), recall.plan.language),
             stream=self._stream if self._stream is not None and self._stream.id == batch.stream_id else None,
             addressed=frozenset(message.id for message in batch.messages if self._addressing.how(message) is not None),
-            tools=tools,
         )
 
     async def _complete(self, question: Question, session: ToolSession | None) -> Completion:

@@ -18,6 +18,7 @@ class PromptWords:
     to_you: str  # marks lines that address the bot
     event: str  # a platform notice by nobody named
     answer: str
+    together: str  # added where one line answers several people
     admit: str
     degraded: str
 
@@ -47,6 +48,7 @@ PROMPT: Final = {
         to_you="to you",
         event="event",
         answer="Answer {name}, who writes: {text}",
+        together="One line answers them all: begin each answer with whom it is for ({names}).",
         admit="Your memory holds nothing about this: say so honestly.",
         degraded="Part of your memory could not be read just now: do not claim that something was never said.",
     ),
@@ -74,6 +76,7 @@ PROMPT: Final = {
         to_you="a te",
         event="evento",
         answer="Rispondi a {name}, che scrive: {text}",
+        together="Una sola riga risponde a tutti: inizia ogni risposta con il nome di chi la riceve ({names}).",
         admit="La tua memoria non ha nulla su questo: dillo onestamente.",
         degraded="Una parte della memoria ora non si è potuta leggere: non dire che qualcosa non è mai stato detto.",
     ),

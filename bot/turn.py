@@ -107,12 +107,13 @@ async def _answer(batch: Batch, recall: Recall, parts: TurnParts, watch: _Watch,
         return Said(state="silent", reason=decision.reason), None
     if known and not parts.answer_known:
         return Said(state="silent", reason="seen_before"), None
+    asked = (*decision.also, decision.to)
     with watch.step("reply"):
-        answer = await _compose(parts.responder, batch, recall, decision.to, seconds=parts.reply_seconds)
+        answer = await _compose(parts.responder, batch, recall, asked, seconds=parts.reply_seconds)
     if isinstance(answer, Said):
         return answer, None
     with watch.step("send"):
-        said = await _say(answer.text, decision.to, batch=batch, recall=recall, parts=parts)
+        said = await _say(answer.text, asked, batch=batch, recall=recall, parts=parts)
     return replace(
         said,
         model=answer.model,
@@ -122,10 +123,12 @@ async def _answer(batch: Batch, recall: Recall, parts: TurnParts, watch: _Watch,
     ), answer
 
 
-async def _compose(responder: Responder, batch: Batch, recall: Recall, to: Message, *, seconds: float) -> Answer | Said:
+async def _compose(
+    responder: Responder, batch: Batch, recall: Recall, asked: Sequence[Message], *, seconds: float
+) -> Answer | Said:
     try:
         async with asyncio.timeout(seconds):
-            answer = await responder.reply(batch, recall, to)
+            answer = await responder.reply(batch, recall, asked[-1], asked[:-1])
     except ResponderFailed as error:
         log.warning("reply_not_made", reason=error.kind)
         return Said(state="silent", reason=f"responder_{error.kind}")
@@ -135,7 +138,7 @@ async def _compose(responder: Responder, batch: Batch, recall: Recall, to: Messa
     return answer
 
 
-async def _say(text: str, to: Message, *, batch: Batch, recall: Recall, parts: TurnParts) -> Said:
+async def _say(text: str, asked: Sequence[Message], *, batch: Batch, recall: Recall, parts: TurnParts) -> Said:
     if not text.strip():
         return Said(state="silent", reason="nothing_to_say")
     polished = parts.manners.polish(text, now=parts.clock.now())
@@ -147,20 +150,20 @@ async def _say(text: str, to: Message, *, batch: Batch, recall: Recall, parts: T
 
     if not wanted():
         return Said(state="withheld", reason="deleted")
-    delivery = await parts.speaker.say(polished.text, to.id, wanted=wanted)
-    return _delivered(delivery, polished.text, to, batch=batch, parts=parts)
+    thread = asked[0].id if len(asked) == 1 else None  # a line to several people hangs on none of theirs
+    delivery = await parts.speaker.say(polished.text, thread, wanted=wanted)
+    return _delivered(delivery, polished.text, asked, batch=batch, parts=parts)
 
 
-def _delivered(delivery: Delivery, text: str, to: Message, *, batch: Batch, parts: TurnParts) -> Said:
+def _delivered(delivery: Delivery, text: str, asked: Sequence[Message], *, batch: Batch, parts: TurnParts) -> Said:
     if delivery.state in {"failed", "withheld"}:
         return Said(state=delivery.state, reason=delivery.reason)
     now = parts.clock.now()
     parts.manners.note_said(text, now=now)
     reply_id = delivery.id or f"reply:{batch.id}"
     parts.manners.addressing.own(reply_id)
-    return Said(
-        state=delivery.state, reason=delivery.reason, text=text, reply_id=reply_id, at=now, in_reply_to=(to.id,)
-    )  # fmt: skip
+    answered = tuple(message.id for message in asked)
+    return Said(state=delivery.state, reason=delivery.reason, text=text, reply_id=reply_id, at=now, in_reply_to=answered)
 
 
 def _with_barrier(turn: Turn, answer: Answer | None, calls: Sequence[StateCall], manners: Manners) -> Turn:

@@ -252,6 +252,9 @@ class Manners(Section):
     max_characters: Annotated[int, Field(ge=20, le=450)] = Field(default=450, description="Longest reply; it is cut at a word.")
     blocked_words: tuple[str, ...] = Field(default=(), description="A reply that holds one of these is not sent.")
     strip_links: bool = Field(default=True, description="Take links out of replies.")
+    people_per_reply: Annotated[int, Field(ge=1, le=5)] = Field(
+        default=3, description="Who asks at the same time is answered in one line; of more people, those who asked last."
+    )
     repeat_seconds: Seconds = Field(default=600.0, description="A reply is not said again within this time.")
     late_seconds: Seconds = Field(default=60.0, description="An answer that would come later than this is not given.")
     messages_per_window: Positive = Field(

@@ -41,6 +41,7 @@ from memory.events import Settle as Settle
 from memory.events import StateCall as StateCall
 from memory.events import StreamEvent as StreamEvent
 from memory.events import Viewer as Viewer
+from memory.events import storable as storable
 from memory.events import utc as utc
 from memory.facade import Memory as Memory
 from memory.facade import open_memory as open_memory

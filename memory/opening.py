@@ -46,6 +46,7 @@ from memory.store.viewers import Seen, ViewerBook
 from memory.surroundings import Surroundings
 from memory.trace import Abandoned
 from memory.upkeep import Upkeep
+from memory.worthiness import Meaning
 
 _HISTORY_SLACK = 40  # lines beyond the window: the batch itself is not shown, and is at most this long
 _SEED = 0  # delays between retries: the same outbox, the same moments
@@ -139,7 +140,13 @@ def _upkeep(ground: _Ground) -> Upkeep:
     load_languages(settings.languages)  # what is wrong with a rule file is said now, not by a job
     delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
     background = Background(
-        ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
+        ground.database,
+        vectors=ground.index,
+        embedder=embedder,
+        clock=clock,
+        limits=settings.jobs,
+        random=delays,
+        meaning=Meaning(load_rules(settings.languages)),
     )
     upkeep = Upkeep(
         background,
