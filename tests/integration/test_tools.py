@@ -2,17 +2,24 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders_live import message
+from builders_llm import batch_of, recall_of
 from builders_obey import MOD
 from builders_tools import a_talk, asks, calls_all, to_bot
 from fakes.llm_server import Answer, Fault, says
+from fakes.memory import FakeMemory
 
+from bot.llm_values import ToolCall
 from bot.tool_rounds import ToolLimits
-from memory import Deletion
+from bot.tool_scene import Scene
+from bot.tools import Toolbox
+from memory import Deletion, StateRecord, StoreUnavailable
 
 OPEN = asks("request_open", text="una torta di mele senza burro")
 WISH = "mi fai una torta di mele senza burro?"
@@ -214,3 +221,38 @@ async def test_cost_of_every_round_is_counted(tmp_path: Path, answer: Answer) ->
         talk.chat.loop._on_turn = lambda outcome: seen.append(outcome.turn.said.prompt_tokens)
         await talk.hears(to_bot(WISH))
         assert seen == [14]
+
+
+TOO_LONG = Fault("status", status=400, message="This model's maximum context length is 2048 tokens.")
+
+
+async def test_a_model_that_reads_too_little_for_tools_answers_without_them_from_then_on(tmp_path: Path) -> None:
+    async with a_talk(tmp_path, TOO_LONG, TOO_LONG, says("Ciao!"), says("Eccomi")) as talk:
+        assert await talk.hears(to_bot("ciao")) == ["Ciao!"]
+        assert await talk.hears(to_bot("come va?", seconds=60)) == ["Eccomi"]
+        assert [("tools" in request) for request in talk.server.requests] == [True, True, False, False]
+
+
+async def test_calls_that_a_server_leaves_in_the_words_are_made_and_never_said(tmp_path: Path) -> None:
+    spelt = 'Va bene. <tool_call>\n{"name": "request_open", "arguments": {"text": "una torta di mele"}}\n</tool_call>'
+    broken = says("Fatto! <tool_call>{boh</tool_call>")
+    async with a_talk(tmp_path, says(spelt), broken) as talk:
+        assert await talk.hears(to_bot(WISH)) == ["Fatto!"]
+        assert [record.text for record in await talk.records()] == ["una torta di mele"]
+
+
+class AwayMemory(FakeMemory):
+    """A memory whose records cannot be read."""
+
+    async def state(self, domains: Sequence[str], at: datetime, *, viewer_ids: Sequence[str] = ()) -> list[StateRecord]:
+        msg = f"the disk is full: {domains} {at} {viewer_ids}"
+        raise StoreUnavailable(msg)
+
+
+async def test_a_database_that_is_away_is_told_to_the_model() -> None:
+    box = Toolbox(AwayMemory(), able=lambda: True, taken_back=lambda _: False)
+    asked = to_bot("che richieste ci sono?")
+    scene = Scene(batch=batch_of(asked), recall=recall_of(), to=asked, memory=box.memory, bot_id="900")
+    outcome = await box.carry_out(ToolCall(id="c", name="state_list", arguments={}), scene)
+    assert outcome.done is False
+    assert "could not be stored" in outcome.told["error"]
