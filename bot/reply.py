@@ -59,6 +59,10 @@ class LlmResponder:
         """Answer in this stream from now on: its title is part of the prompt."""
         self._stream = stream
 
+    def become(self, persona: Persona) -> None:
+        """Play this persona from the next answer on."""
+        self._persona = persona
+
     async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
         """Return the model's answer to `to`, and in the same line to `also`.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.canon import Reload
 from bot.manners import Manners
 from bot.responder import Answer, Responder, ResponderFailed
 from bot.speak import Delivery, Speaker
@@ -42,6 +43,7 @@ class TurnParts:
     answer_known: bool = False  # a resumed replay answers what an earlier run had already observed
     before: Callable[[Batch], Awaitable[None]] | None = None  # a replay brings the memory up to date here
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None  # hears of a turn just before it is recorded
+    reload: Reload | None = None  # reads the streamer's files anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
