@@ -14,9 +14,8 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
-from bot.canon import reloading, sync_canon
+from bot.canon import reloading
 from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
-from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
 from bot.loop import ChatLoop
@@ -27,12 +26,11 @@ from bot.prompt import PromptLimits
 from bot.remembering import MemoryResponder
 from bot.reply import LlmResponder
 from bot.responder import Responder
-from bot.speak import ConsoleVoice, DryVoice, Speaker, SpeakSettings, Voice
+from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones
 from bot.tool_rounds import ToolLimits
 from bot.tools import Toolbox
 from bot.turn import TurnOutcome, TurnParts
-from bot.twitch import TwitchConnection
 from config.settings import Settings
 from memory import (
     Batch,
@@ -58,7 +56,6 @@ from memory import (
     Turn,
     UseEmbedder,
     VirtualClock,
-    WallClock,
     open_memory,
 )
 
@@ -74,6 +71,7 @@ class Hooks:
     voice: Voice | None = None  # None: lines are said to nobody
     model: LanguageModel | None = None  # None: replies come from the memory block alone
     before: Callable[[Batch], Awaitable[None]] | None = None
+    searched: Callable[[], Awaitable[bool]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
@@ -185,13 +183,19 @@ async def open_channel_memory(
     """
     make_folder(directory)
     embedder = embedder_of(settings, directory)
+    known = settings.embedding.kind != "openai" or settings.embedding.dimension > 0
+    warming = asyncio.create_task(warm_up(embedder, dimension_known=known), name="warm-up")  # while the memory is opened
     try:
-        await warm_up(embedder, dimension_known=settings.embedding.kind != "openai" or settings.embedding.dimension > 0)
+        if not known:
+            await warming
         chosen = memory_settings(settings, directory)
         async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
+            await warming
             remember_channel(directory, channel)
             yield memory
     finally:
+        warming.cancel()
+        await asyncio.wait({warming})
         await embedder.close()
 
 
@@ -296,37 +300,12 @@ def make_loop(
         reply_seconds=settings.llm.timeout_seconds + 5,  # the model's tools end a second before
         answer_known=hooks.resume,
         before=hooks.before,
+        searched=hooks.searched,
         drafted=hooks.drafted,
         reload=reload if hooks.live else None,
     )
     on_stream = playing.meet if playing else None
     return ChatLoop(parts, _loop_settings(settings, hooks), channel, on_turn=hooks.on_turn, on_stream=on_stream)
-
-
-async def run_bot(settings: Settings) -> None:
-    """Go live with the configured account until SIGTERM or SIGINT.
-
-    Raises:
-        LiveError: Twitch refuses what the bot cannot do without, or could not be heard again.
-        BotMemoryError: the memory cannot be opened.
-    """
-    clock, data_dir = WallClock(), settings.storage.data_dir
-    make_folder(data_dir)
-    stop = asyncio.Event()
-    async with TwitchConnection(twitch_settings(settings), clock) as twitch:
-        account = await twitch.log_in()
-        directory = data_dir / f"channel-{account.channel.id}"
-        async with (
-            open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
-            language_model(settings) as model,
-        ):
-            await sync_canon(memory, settings.persona.canon)
-            await memory.start_worker()
-            voice = DryVoice() if settings.manners.dry_run else twitch.voice()
-            hooks = Hooks(voice=voice, model=model, live=True)
-            loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            with stopping_on_signals(stop):
-                await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:
@@ -335,6 +314,7 @@ def twitch_settings(settings: Settings) -> TwitchSettings:
     return TwitchSettings(
         client_id=chosen.client_id,
         channel=chosen.channel.lower().lstrip("#"),
+        bot=chosen.bot.lower().lstrip("@"),
         token_file=settings.storage.data_dir / chosen.token_file,
         client_secret=chosen.client_secret.get_secret_value(),
         access_token=chosen.access_token.get_secret_value(),

@@ -42,6 +42,9 @@ class TurnParts:
     reply_seconds: float = 30.0  # the whole answer, the model's own retries included
     answer_known: bool = False  # a resumed replay answers what an earlier run had already observed
     before: Callable[[Batch], Awaitable[None]] | None = None  # a replay brings the memory up to date here
+    searched: Callable[[], Awaitable[bool]] | None = (
+        None  # a turn looked into the memory: was that behind, so that it looks again?
+    )
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None  # hears of a turn just before it is recorded
     reload: Reload | None = None  # reads the streamer's files anew
 
@@ -90,6 +93,9 @@ async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall]
             new_lines = await parts.memory.observe(batch)
         with watch.step("recall"):
             recall = await parts.memory.recall(batch)
+        if parts.searched is not None and recall.plan.requests and await parts.searched():
+            with watch.step("recall"):
+                recall = await parts.memory.recall(batch)
         said, answer = await _answer(batch, recall, parts, watch, known=new_lines == 0)
         turn = _with_barrier(Turn(batch=batch, recall=recall, said=said), answer, calls, parts.manners)
         if parts.drafted is not None:

@@ -226,6 +226,21 @@ class Memory:
         """Run every due job to its end, now, in a fixed order; return how many ran. Replay settles with this."""
         return await self._parts.upkeep.run_jobs()
 
+    async def begin_jobs(self) -> int:
+        """Run every due job now, but only begin to index, beside what is done next; return how many ran.
+
+        The next call, `run_jobs`, `index_now` and `indexed` wait for it. Until then a search may find some of it, or none.
+        """
+        return await self._parts.upkeep.begin_jobs()
+
+    async def index_now(self) -> int:
+        """Index all that was recorded so far, and run no other jobs; return how many ran."""
+        return await self._parts.upkeep.index_now()
+
+    async def indexed(self) -> int:
+        """Wait for the indexing that `begin_jobs` began, if any; return how many jobs it ran."""
+        return await self._parts.upkeep.indexed()
+
     def embed_ahead(self, turn_ids: Sequence[str]) -> None:
         """Begin to embed what these recorded turns left, so that `run_jobs` finds it ready: for who settles now and then."""
         self._parts.upkeep.embed_ahead(turn_ids)

@@ -25,12 +25,12 @@ T = TypeVar("T")
 _Key = tuple[str, str]  # kind and text: what a vector, or that there is none, depends on
 Meaning = Callable[[str, str], tuple[str, ...]]  # of kind and text: the parts to embed, none where it needs no vector
 
-GROUP = 512  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
+GROUP = 1024  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
 _EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
 _CHUNK = 1024  # documents between two reads of a rebuild
 _DRIFT = 200  # collections in one `drift` job: a few seconds
 _TINY = 1e-12
-_READY = 2048  # vectors embedded ahead that are kept until they are stored: 4 MB, more than `GROUP` turns leave
+_READY = 8192  # vectors embedded ahead that are kept until they are stored: 16 MB, more than `GROUP` turns leave
 
 
 class BulkIndex(VectorIndex, Protocol):
@@ -136,7 +136,7 @@ class Indexer:
         ahead, self._ahead = self._ahead, None
         self._ready.clear()
         if ahead is not None:
-            await _ended(ahead)
+            await ended(ahead)
 
     async def _prepare(self, payloads: Sequence[Mapping[str, Any]], before: asyncio.Task[None] | None) -> None:
         if before is not None:
@@ -303,7 +303,7 @@ class Indexer:
                 await self._mark(chunk)
         finally:
             if ahead is not None:
-                await _ended(ahead)
+                await ended(ahead)
 
     async def _put(self, chunk: Sequence[Indexable], vectors: Sequence[Vectors | None], *, mend: bool) -> None:
         """Store vectors by collection; collections found lost are rebuilt on the way."""
@@ -342,7 +342,7 @@ class Indexer:
         await self._take_back(document for document in stored if document.id not in alive)
 
 
-async def _ended(task: asyncio.Task[Any]) -> None:
+async def ended(task: asyncio.Task[Any]) -> None:
     """See a task off that nobody needs any more, whatever it ends with."""
     task.cancel()
     await asyncio.wait({task})
