@@ -22,7 +22,8 @@ from memory import Batch, Message, Recall, Stream
 log = structlog.get_logger(__name__)
 _TAG = re.compile(rf"</?(?:{'|'.join(TAGS)})>")
 _QUOTES = {"«": "»", "“": "”", '"': '"'}
-_KINDS: tuple[tuple[type[LlmError], str], ...] = (
+_KINDS: tuple[tuple[type[Exception], str], ...] = (
+    (TimeoutError, "late"),
     (LlmUnavailable, "unavailable"),
     (LlmRateLimited, "rate_limited"),
     (LlmTooLong, "too_long"),

@@ -63,6 +63,17 @@ async def test_a_turn_with_tools_keeps_its_asker_out_of_personal_memory_and_of_f
         assert any("Bari" in document.text for document in await talk.chat.memory.documents_of("id-bob"))
 
 
+async def test_closing_a_record_holds_those_it_is_about_and_not_the_rest_of_the_batch(tmp_path: Path) -> None:
+    async with a_talk(tmp_path, asks("note_delete", id="n1"), says("Tolta!")) as talk:
+        note = {"id": "n1", "viewer": "id-alice", "text": "porta il vino"}
+        await talk.chat.memory.apply_state(StateCall(at=at(20), tool="note_set", arguments=note))
+        others = message("io vivo a Bari", by="bob", seconds=29.7, message_id="b9")
+        await talk.hears(others, to_bot("cancella la nota del vino, non ci sono più"))
+        assert await talk.records() == []
+        assert not any("vino" in document.text for document in await talk.chat.memory.documents_of("id-alice"))
+        assert any("Bari" in document.text for document in await talk.chat.memory.documents_of("id-bob"))
+
+
 async def test_the_barrier_holds_where_the_answer_never_came(tmp_path: Path) -> None:
     async with a_talk(tmp_path, asks("note_set", text="porto il vino"), Fault("500")) as talk:
         assert await talk.hears(to_bot("segna che porto il vino")) == ["Fatto."]
