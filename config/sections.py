@@ -323,6 +323,9 @@ class Commands(Section):
         default=("wipe", "azzera"),
         description="Words for: forget everything of the channel. Broadcaster only.",
     )
+    reload: tuple[str, ...] = Field(
+        default=("reload", "ricarica"), description="Words for: read persona and canon anew. Broadcaster only."
+    )
     confirm_seconds: Seconds = Field(
         default=60.0, description="Time to confirm that one wants to be forgotten, or everything wiped."
     )
