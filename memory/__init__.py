@@ -91,6 +91,8 @@ from memory.receipts import ForgetRequest as ForgetRequest
 from memory.receipts import ForgetScope as ForgetScope
 from memory.receipts import Holding as Holding
 from memory.receipts import Receipt as Receipt
+from memory.receipts import RollbackRequest as RollbackRequest
+from memory.receipts import UndoRequest as UndoRequest
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
 from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
@@ -106,4 +108,6 @@ from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
 from memory.rules import RulesInvalid as RulesInvalid
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
+from memory.timeline import Chronicle as Chronicle
+from memory.timeline import Decision as Decision
 from memory.tokens import count_tokens as count_tokens

@@ -7,8 +7,6 @@ reconciled and written in one transaction.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID, uuid5
 
@@ -17,14 +15,11 @@ from sqlalchemy import Connection, Row
 
 from memory.clock import Clock
 from memory.extract.rules import Spoken
-from memory.normalise import same_key
-from memory.reconcile import Assert, Invalidate, Revise, Skip, changed_with, reconcile
-from memory.salience import salience
-from memory.statements import Fact, Statement
+from memory.keeping import Keeper, Quotas
+from memory.statements import Statement
 from memory.store import facts, outbox
 from memory.store.database import Database
 from memory.store.rows import line_of
-from memory.store.stamps import milliseconds, moment
 
 TURNS = 16  # read and written together: a transaction of some milliseconds
 GROUP = 64  # turns in one call of the handler
@@ -43,11 +38,14 @@ class Extractor(Protocol):
 class Consolidator:
     """Makes facts of messages, reconciled with what is known."""
 
-    def __init__(self, database: Database, extractor: Callable[[], Extractor], clock: Clock) -> None:
+    def __init__(
+        self, database: Database, extractor: Callable[[], Extractor], clock: Clock, *, quotas: Quotas | None = None
+    ) -> None:
         """Read from and write to `database`, which stays the caller's; `extractor` is made when it is needed first."""
         self._database = database
         self._make = extractor
         self._clock = clock
+        self._quotas = quotas or Quotas()
 
     async def consolidate(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Consolidate turns (`turn`) and single lines (`lines`); what is no viewer's own memory is passed over.
@@ -78,100 +76,19 @@ class Consolidator:
         return self._make().extract(lines)
 
     def _write(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
-        known = _Known(connection, facts.held(connection, {one.subject for one in stated}), self._clock.now())
+        held = facts.held(connection, {one.subject for one in stated if one.speaker is None})
+        known = Keeper(connection, held, self._clock.now(), self._quotas)
         own = facts.remembered(connection, {one.source for one in stated})
         written: list[str] = []
         for statement in stated:
             if statement.source in own:
                 written += known.take(statement, streams[statement.source], own[statement.source])
+        known.ledger.write()
         if written:
             name = uuid5(_JOBS, "\x1f".join(written))
             payload = {"documents": written}
             outbox.enqueue(connection, kind="index", key=f"index:facts:{name}", payload=payload, now=self._clock.now())
-        log.info("facts_consolidated", statements=len(stated), written=len(written))
-
-
-class _Known:
-    """What is known of some viewers within one transaction, kept equal to the rows as they change."""
-
-    def __init__(self, connection: Connection, held: Sequence[Fact], now: datetime) -> None:
-        self._connection = connection
-        self._facts = {fact.id: fact for fact in held}
-        self._now = milliseconds(now)
-
-    def take(self, statement: Statement, stream_id: str, sources: tuple[str, ...]) -> list[str]:
-        """Reconcile one statement, which rests on `sources`, and write what follows; return the documents to index."""
-        known = list(self._facts.values())
-        actions = reconcile(statement, known)
-        if isinstance(actions[0], Skip):
-            return []
-        own = facts.fact_id(statement.subject, statement.predicate, same_key(statement.object), statement.source)
-        by = next((action.fact_id for action in actions if isinstance(action, Revise)), own)
-        written: list[str] = []
-        ended: list[Fact] = []
-        for action in (*actions, *changed_with(statement, known)):
-            match action:
-                case Assert():
-                    written += self._add(action, own, stream_id, sources)
-                case Revise():
-                    self._confirm(self._facts[action.fact_id], statement)
-                case Invalidate():
-                    ended.append(replace(self._facts[action.fact_id], invalid_at=action.at))
-                case Skip():
-                    pass
-        for fact in ended:
-            self._end(fact, by)
-        if ended:
-            begins = milliseconds(min(statement.begins, statement.at))
-            facts.date_message(self._connection, statement.source, valid_at=begins)
-        return written
-
-    def _add(self, action: Assert, id_: str, stream_id: str, sources: tuple[str, ...]) -> list[str]:
-        statement = action.statement
-        fact = Fact(
-            id=id_,
-            subject=statement.subject,
-            predicate=statement.predicate,
-            object=statement.object,
-            at=statement.at,
-            sources=sources,
-            valid_at=action.valid_at,
-            invalid_at=action.invalid_at,
-            expired_at=moment(self._now) if action.superseded_by else None,
-            salience=_salience(statement, 1),
-        )
-        self._facts[id_] = fact
-        written = facts.add(
-            self._connection, fact, statement, now=self._now, stream_id=stream_id, superseded_by=action.superseded_by
-        )
-        if action.superseded_by:
-            self._date_messages(fact)
-        return written
-
-    def _confirm(self, fact: Fact, statement: Statement) -> None:
-        sources = (*fact.sources, statement.source)
-        again = replace(fact, sources=sources, salience=_salience(statement, len(sources)))
-        self._facts[fact.id] = again
-        facts.confirm(self._connection, again)
-
-    def _end(self, fact: Fact, by: str) -> None:
-        ended = replace(fact, expired_at=moment(self._now))
-        self._facts[fact.id] = ended
-        facts.end(self._connection, ended, by, now=self._now)
-        self._date_messages(ended)
-
-    def _date_messages(self, fact: Fact) -> None:
-        """Mark the messages behind a past fact as past, where nothing else that they say is true still."""
-        for source in fact.sources:
-            said = [other for other in self._facts.values() if source in other.sources]
-            if all(other.invalid_at is not None for other in said):
-                until = max(other.invalid_at for other in said if other.invalid_at is not None)
-                facts.date_message(self._connection, source, invalid_at=milliseconds(until))
-
-
-def _salience(statement: Statement, times: int) -> float:
-    """What it weighs without its age, which is reckoned when it is asked for."""
-    return salience(statement.slot.importance, at=statement.at, now=statement.at, repetitions=times)
+        log.info("facts_consolidated", statements=len(stated), written=len(written), beyond_quota=known.refused)
 
 
 def _spoken(row: Row[Any], asked: Mapping[str, str]) -> Spoken:

@@ -44,6 +44,7 @@ from memory.store.reader import Reader
 from memory.store.viewers import Seen, ViewerBook
 from memory.surroundings import Surroundings
 from memory.trace import Abandoned
+from memory.undo import Undoer
 from memory.upkeep import Upkeep
 
 _HISTORY_SLACK = 40  # lines beyond the window: the batch itself is not shown, and is at most this long
@@ -66,6 +67,8 @@ class Parts:
     corrector: Corrector
     opt_outs: OptOuts
     personal: Personal
+    undoer: Undoer
+    clock: Clock
     held: AsyncExitStack
 
 
@@ -186,6 +189,8 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
         opt_outs=OptOuts(ground.database, forgetter),
         personal=Personal(ground.database),
+        undoer=Undoer(ground.database, clock),
+        clock=clock,
         held=held,
     )
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bot.cli import config, jobs, memory
+from bot.cli.beliefs import history_command, rollback_command, undo_command
 from bot.cli.doctor import doctor_command
 from bot.cli.forget import audit_command, correct_command, export_command, forget_command
 from bot.cli.reindex import reindex_command
@@ -34,6 +35,9 @@ app.command("import")(import_command)
 app.command("eval")(eval_command)
 app.command("explain")(explain_command)
 app.command("report")(report_command)
+memory.app.command("history")(history_command)
+memory.app.command("undo")(undo_command)
+memory.app.command("rollback")(rollback_command)
 app.add_typer(memory.app, name="memory")
 app.add_typer(jobs.app, name="jobs")
 app.command("forget")(forget_command)
