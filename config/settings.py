@@ -16,6 +16,7 @@ from config.sections import (
     Caches,
     Commands,
     Embedding,
+    Facts,
     Fusion,
     History,
     Jobs,
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
     budget: Budget = Budget()
     caches: Caches = Caches()
     jobs: Jobs = Jobs()
+    facts: Facts = Facts()
     retention: Retention = Retention()
     embedding: Embedding = Embedding()
     llm: Llm = Llm()

@@ -98,11 +98,13 @@ from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
 from memory.recipes import Caches as Caches
 from memory.recipes import Deadlines as Deadlines
+from memory.recipes import Fading as Fading
 from memory.recipes import Fusion as Fusion
 from memory.recipes import Gate as Gate
 from memory.recipes import JobLimits as JobLimits
 from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
+from memory.recipes import Quotas as Quotas
 from memory.recipes import Recipe as Recipe
 from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes

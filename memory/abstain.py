@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from memory.language import content_stems
 from memory.latest import newest_wins
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import words
@@ -47,6 +48,7 @@ def gate(
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
         kept = [item for item in kept if item.request.kind is not SourceKind.PROFILE or _asked_for(item, kept, searched)]
+    kept = _hearsay_last(kept, plan, rules)
     held = {id(item) for item in kept}
     left = [item for item in evidence if id(item) not in held]
     return tuple(kept), tuple(_left_out(item) for item in left)
@@ -92,6 +94,7 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     """Return as many of each source as it may show."""
     most = {
         SourceKind.RECALL: limits.viewer_hits,
+        SourceKind.CLAIMS: limits.claim_hits,
         SourceKind.EPISODE: limits.episode_hits,
         SourceKind.LORE: limits.lore_hits,
     }
@@ -153,6 +156,23 @@ def _asked_for(item: Evidence, kept: Sequence[Evidence], searched: Sequence[Sour
         return True
     asked = {start for request in own for start in _starts(request.query)}
     return not asked.isdisjoint(_starts(item.document.text))
+
+
+def _hearsay_last(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]) -> list[Evidence]:
+    """Return the evidence without claims about a viewer whose own memory answers, and without those that nobody asks for."""
+    own = {item.request.viewer_id for item in evidence if item.request.kind in {SourceKind.RECALL, SourceKind.PROFILE}}
+    return [
+        item
+        for item in evidence
+        if item.request.kind is not SourceKind.CLAIMS
+        or (item.request.viewer_id not in own and (plan.explicit_recall or _is_after(item, rules)))
+    ]
+
+
+def _is_after(item: Evidence, rules: Sequence[Rules]) -> bool:
+    """Return whether the question is after the kind of thing that is claimed: the second line of its text says which."""
+    about = item.document.text.partition("\n")[2]
+    return not content_stems(item.request.query, rules).isdisjoint(content_stems(about, rules))
 
 
 def _starts(text: str) -> set[str]:

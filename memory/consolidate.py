@@ -15,11 +15,14 @@ from sqlalchemy import Connection, Row
 
 from memory.clock import Clock
 from memory.extract.rules import Spoken
-from memory.keeping import Keeper, Quotas
+from memory.keeping import Keeper
+from memory.normalise import fold
+from memory.recipes import Quotas
 from memory.statements import Statement
 from memory.store import facts, outbox
 from memory.store.database import Database
 from memory.store.rows import line_of
+from memory.store.stamps import milliseconds
 
 TURNS = 16  # read and written together: a transaction of some milliseconds
 GROUP = 64  # turns in one call of the handler
@@ -28,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 class Extractor(Protocol):
-    """Reads lines, oldest first, and returns what they say about their authors."""
+    """Reads lines, oldest first, and returns what they say about their authors, or, as claims, about others."""
 
     def extract(self, lines: Sequence[Spoken]) -> list[Statement]:
         """Return the statements, in the order of the lines."""
@@ -39,12 +42,22 @@ class Consolidator:
     """Makes facts of messages, reconciled with what is known."""
 
     def __init__(
-        self, database: Database, extractor: Callable[[], Extractor], clock: Clock, *, quotas: Quotas | None = None
+        self,
+        database: Database,
+        extractor: Callable[[], Extractor],
+        clock: Clock,
+        *,
+        hearsay: Extractor | None = None,
+        quotas: Quotas | None = None,
     ) -> None:
-        """Read from and write to `database`, which stays the caller's; `extractor` is made when it is needed first."""
+        """Read from and write to `database`, which stays the caller's; `extractor` is made when it is needed first.
+
+        `hearsay` reads what lines say about others: claims, which are kept apart.
+        """
         self._database = database
         self._make = extractor
         self._clock = clock
+        self._hearsay = hearsay
         self._quotas = quotas or Quotas()
 
     async def consolidate(self, payloads: Sequence[Mapping[str, Any]]) -> None:
@@ -62,7 +75,7 @@ class Consolidator:
         async with self._database.reading() as session:
             rows = await facts.lines_of(session, turns, ids)
             before = await facts.lines_before(session, rows)
-            asked = await facts.texts_of(session, {row.reply_to for row in rows if row.reply_to})
+            asked = await facts.words_of(session, {row.reply_to for row in rows if row.reply_to})
         if not rows:
             return
         fresh = {row.id: row.stream_id for row in rows}
@@ -73,15 +86,19 @@ class Consolidator:
             await self._database.write(lambda connection: self._write(connection, stated, fresh))
 
     def _extract(self, lines: Sequence[Spoken]) -> list[Statement]:
-        return self._make().extract(lines)
+        own = self._make().extract(lines)
+        return own if self._hearsay is None else [*own, *self._hearsay.extract(lines)]
 
     def _write(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
-        held = facts.held(connection, {one.subject for one in stated if one.speaker is None})
+        authors = {one.speaker or one.subject for one in stated}
+        held = [*facts.held(connection, authors), *facts.claimed(connection, authors)]
         known = Keeper(connection, held, self._clock.now(), self._quotas)
+        silent = facts.unspeakable(connection, {one.subject for one in stated if one.speaker is not None})
         own = facts.remembered(connection, {one.source for one in stated})
         written: list[str] = []
         for statement in stated:
-            if statement.source in own:
+            spoken_of = statement.speaker is None or milliseconds(statement.at) > silent.get(statement.subject, -1)
+            if statement.source in own and spoken_of:
                 written += known.take(statement, streams[statement.source], own[statement.source])
         known.ledger.write()
         if written:
@@ -91,9 +108,10 @@ class Consolidator:
         log.info("facts_consolidated", statements=len(stated), written=len(written), beyond_quota=known.refused)
 
 
-def _spoken(row: Row[Any], asked: Mapping[str, str]) -> Spoken:
+def _spoken(row: Row[Any], asked: Mapping[str, tuple[str, str]]) -> Spoken:
     line = line_of(row)
     detail = row.detail or {}
+    answers, whom = asked.get(row.reply_to or "", ("", ""))
     return Spoken(
         id=row.id,
         author=row.viewer_id,
@@ -101,5 +119,7 @@ def _spoken(row: Row[Any], asked: Mapping[str, str]) -> Spoken:
         text=row.text,
         emotes=frozenset(name for name, _, _ in detail.get("emotes", ())),
         is_action=bool(detail.get("is_action")),
-        answers=asked.get(row.reply_to or "", ""),
+        answers=answers,
+        answers_whom=whom,
+        mentions={fold(one[key]): one["id"] for one in detail.get("mentions", ()) for key in ("login", "name")},
     )

@@ -238,4 +238,4 @@ async def _locked(directory: Path) -> AsyncIterator[Database]:
 def _told_once(found: list[Found]) -> list[Found]:
     """Return the hits without facts whose message was found too: the same words, as they were said."""
     said = {source for hit in found if hit.document.kind == "message" for source in hit.document.provenance}
-    return [hit for hit in found if hit.document.kind != "fact" or not said.issuperset(hit.document.provenance)]
+    return [hit for hit in found if hit.document.kind not in {"fact", "claim"} or not said.issuperset(hit.document.provenance)]

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from memory.normalise import same_key
+from memory.recipes import Quotas
 from memory.reconcile import Assert, Invalidate, Revise, Skip, changed_with, reconcile
 from memory.salience import salience
 from memory.statements import Fact, Statement
@@ -16,14 +17,6 @@ from memory.store.decisions import Ledger
 from memory.store.stamps import milliseconds, moment
 
 _DAY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quotas:
-    """How many facts and claims one author may leave; what exceeds it stays a message, and is found as one."""
-
-    per_stream: int = 60
-    total: int = 2000
 
 
 class Keeper:

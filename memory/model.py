@@ -107,6 +107,7 @@ class SourceKind(StrEnum):
 
     PROFILE = "profile"  # one viewer's current facts
     RECALL = "recall"  # one viewer's own messages and facts, by the question
+    CLAIMS = "claims"  # what others said about one viewer; never planned, asked along with the recall
     EPISODE = "episode"  # whole turns of one stream
     LORE = "lore"
     STATE = "state"
@@ -126,12 +127,13 @@ class SourceRequest:
     lore_ids: tuple[str, ...] = ()  # lore: entries named outright; empty: search
     as_of: datetime | None = None  # valid time asked about
     exclude: tuple[str, ...] = ()  # message ids that must not come back (the batch itself)
+    hearsay: bool = False  # recall: somebody else asks, and may be told what others said of the viewer
 
     @property
     def name(self) -> str:
         """The source's name, as the evaluation contract writes it."""
         match self.kind:
-            case SourceKind.PROFILE | SourceKind.RECALL:
+            case SourceKind.PROFILE | SourceKind.RECALL | SourceKind.CLAIMS:
                 return f"viewer:{self.viewer_id}:{self.kind.value}"
             case SourceKind.EPISODE:
                 return f"stream:{self.stream_id}:episode"

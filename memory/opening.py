@@ -19,8 +19,11 @@ from memory.consolidate import Consolidator
 from memory.correct import Corrector
 from memory.events import Channel
 from memory.extract.languages import load_languages
+from memory.extract.others import claim_extractor, load_others
 from memory.extract.rules import rule_extractor
+from memory.fading import Fader
 from memory.forget import Forgetter
+from memory.hearsay import Hearsay
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
@@ -102,6 +105,7 @@ class _Ground:
     index: ChromaIndex
     abandoned: Abandoned
     caches: RecallCaches
+    names: NameIndex
 
 
 async def open_parts(
@@ -124,6 +128,7 @@ async def open_parts(
             index=index,
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
+            names=NameIndex(),
         )
         opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
@@ -151,14 +156,21 @@ def _upkeep(ground: _Ground) -> Upkeep:
         embedder=embedder,
         abandoned=ground.abandoned,
     )
-    consolidator = Consolidator(ground.database, partial(rule_extractor, settings.languages), clock)
+    load_others(settings.languages)
+    hearsay = Hearsay(
+        partial(claim_extractor, settings.languages), ground.names, load_rules(settings.languages), settings.ignored_bots
+    )
+    rules = partial(rule_extractor, settings.languages)
+    consolidator = Consolidator(ground.database, rules, clock, hearsay=hearsay, quotas=settings.quotas)
     upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
+    upkeep.work("fade", Fader(ground.database, clock, settings.fading).fade, group=1)
+    background.worker.daily("fade")
     return upkeep
 
 
 def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     settings, clock, caches = ground.settings, ground.clock, ground.caches
-    book = _NamedBook(NameIndex())
+    book = _NamedBook(ground.names)
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)

@@ -149,7 +149,13 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
                 why = ask.people.get(person, "takes part in the turn")
                 yield SourceRequest(kind=SourceKind.PROFILE, why=why, viewer_id=person, as_of=ask.as_of)
                 yield SourceRequest(
-                    kind=SourceKind.RECALL, why=why, query=query, viewer_id=person, as_of=ask.as_of, exclude=exclude
+                    kind=SourceKind.RECALL,
+                    why=why,
+                    query=query,
+                    viewer_id=person,
+                    as_of=ask.as_of,
+                    exclude=exclude,
+                    hearsay=person != ask.reading.message.user.id,
                 )
         for choice in ask.streams:
             yield SourceRequest(
@@ -201,6 +207,7 @@ def _joined(one: SourceRequest, two: SourceRequest) -> SourceRequest:
         viewer_ids=() if everybody else tuple(dict.fromkeys((*one.viewer_ids, *two.viewer_ids))),
         lore_ids=tuple(dict.fromkeys((*one.lore_ids, *two.lore_ids))) if one.lore_ids and two.lore_ids else (),
         as_of=one.as_of or two.as_of,
+        hearsay=one.hearsay and two.hearsay,
     )
 
 

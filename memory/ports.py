@@ -130,6 +130,10 @@ class MemoryReader(Protocol):
         """Return the facts (kind `fact`) about a viewer, stated by themselves, true now or at `as_of`; newest first."""
         ...
 
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer (kind `claim`) and has not ended, newest first."""
+        ...
+
     async def lore(self) -> list[LoreEntry]:
         """Return the canon, as last synchronised."""
         ...

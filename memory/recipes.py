@@ -34,6 +34,7 @@ class Limits:
     viewers_max: int = 5
     viewer_hits: int = 3  # shown of each viewer's memory at most
     episode_hits: int = 2
+    claim_hits: int = 2  # of what others say about a viewer, where the viewer's own memory has nothing; 0: never
     lore_hits: int = 2
     state_hits: int = 6
     block_tokens: int = 600  # hard
@@ -119,6 +120,25 @@ class JobLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """How many facts and claims one author may leave; what exceeds it stays a message, and is found as one."""
+
+    per_stream: int = 60
+    total: int = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fading:
+    """When a memory that nobody repeats or uses leaves retrieval; the record keeps it.
+
+    It fades once its salience, as `memory.salience` reckons it with this half-life, is below `floor`; 0: never.
+    """
+
+    half_life_days: float = 90.0
+    floor: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
     """Everything `open_memory` needs, as values; composition roots build it from the configuration."""
 
@@ -126,6 +146,8 @@ class MemorySettings:
     recipe: Recipe = Recipe()
     caches: Caches = Caches()
     jobs: JobLimits = JobLimits()
+    quotas: Quotas = Quotas()
+    fading: Fading = Fading()
     synchronous: str = "normal"  # or "full"
     block_language: str = "it"  # headings of the block: it | en
     languages: tuple[str, ...] = ("it", "en")

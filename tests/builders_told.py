@@ -1,5 +1,6 @@
 """Messages told to an open memory, and what came of them: facts, messages, items."""
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +44,14 @@ async def current(directory: Path, viewer_id: str = "101", **as_of: object) -> l
         return [one.text.split("\n")[0] for one in found]
     finally:
         await database.close()
+
+
+def everything_in(directory: Path) -> str:
+    connection = sqlite3.connect(directory / "memory.db")
+    try:
+        return "\n".join(connection.iterdump())
+    finally:
+        connection.close()
 
 
 async def items(memory: Memory, text: str, user: Viewer = ALICE) -> list[Item]:

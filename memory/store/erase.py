@@ -63,7 +63,7 @@ def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, b
     gone: list[str] = []
     for document in resting_on(connection, [row.seq for row in rows]):
         left = _living(connection, document.provenance)
-        if left and document.kind == "fact" and document.provenance[0] not in left:
+        if left and document.kind in {"fact", "claim"} and document.provenance[0] not in left:
             gone.append(document.id)  # its words are those of the message that goes
             erasure.unread += left
         elif left:

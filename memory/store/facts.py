@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.model import Document
 from memory.statements import Fact, Statement
-from memory.store import decisions
+from memory.store import decisions, tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, put
 from memory.store.episodes import TURN, derived_id
@@ -28,6 +28,7 @@ _HELD = (
 )
 _OF_SUBJECTS = _HELD.where(FACT.c.subject.in_(IDS), FACT.c.speaker.is_(None))
 _CLAIMED = _HELD.where(FACT.c.speaker.in_(IDS))
+_FOR_EVER = 1 << 62
 _NEAR = 200  # lines back in which the author's line before is looked for
 
 
@@ -187,10 +188,18 @@ async def lines_before(session: AsyncSession, rows: Sequence[Row[Any]]) -> list[
     return sorted(before.values(), key=lambda row: int(row.seq))
 
 
-async def texts_of(session: AsyncSession, ids: Iterable[str]) -> dict[str, str]:
-    """Return the words of these lines, whoever wrote them, by id; erased ones are missing."""
-    living = select(LINE.c.id, LINE.c.text).where(LINE.c.id.in_(IDS), LINE.c.deleted_at.is_(None))
-    return {row.id: row.text for row in (await session.execute(living, {"ids": packed(ids)})).all()}
+async def words_of(session: AsyncSession, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the words of these lines and who wrote them, by id; erased ones are missing."""
+    living = select(LINE.c.id, LINE.c.text, LINE.c.viewer_id).where(LINE.c.id.in_(IDS), LINE.c.deleted_at.is_(None))
+    return {row.id: (row.text, row.viewer_id or "") for row in (await session.execute(living, {"ids": packed(ids)})).all()}
+
+
+def unspeakable(connection: Connection, viewer_ids: Iterable[str]) -> dict[str, int]:
+    """Return until when what others said of these viewers is not to be kept: they were forgotten, or opted out (for ever)."""
+    known = list(viewer_ids)
+    everybody = tombstones.of_scope(connection, "viewer", [tombstones.EVERYBODY]).get(tombstones.EVERYBODY, -1)
+    until = dict.fromkeys(known, everybody) | tombstones.of_scope(connection, "viewer", known)
+    return until | dict.fromkeys(tombstones.of_scope(connection, "opt_out", known), _FOR_EVER)
 
 
 def restore(connection: Connection, gone: Sequence[str]) -> list[str]:

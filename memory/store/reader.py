@@ -128,6 +128,12 @@ class Reader:
         newest = (func.coalesce(FACT.c.valid_at, DOCUMENT.c.at).desc(), DOCUMENT.c.seq.desc())
         return [document_of(row) for row in await self._rows(found.order_by(*newest))]
 
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer and has not ended, newest first."""
+        told = (DOCUMENT.c.collection == collection_name("claims", viewer_id), DOCUMENT.c.superseded.is_(False))
+        living = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(*told, FACT.c.expired_at.is_(None))
+        return [document_of(row) for row in await self._rows(living.order_by(DOCUMENT.c.seq.desc()))]
+
     async def lore(self) -> list[LoreEntry]:
         """Return the canon, as last synchronised, by id."""
         return [entry_of(row) for row in await self._rows(select(ENTRY).order_by(ENTRY.c.id))]

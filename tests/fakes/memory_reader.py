@@ -68,6 +68,11 @@ class InMemoryReader:
         own = [document for document in self.held.values() if document.kind == "fact" and document.subject == viewer_id]
         return sorted(own, key=lambda document: (document.at, document.id), reverse=True)
 
+    async def claims(self, viewer_id: str) -> list[Document]:
+        self.calls.append("claims")
+        told = [document for document in self.held.values() if document.kind == "claim" and document.subject == viewer_id]
+        return sorted(told, key=lambda document: (document.at, document.id), reverse=True)
+
     async def lore(self) -> list[LoreEntry]:
         self.calls.append("lore")
         return list(self.entries)

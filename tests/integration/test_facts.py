@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builders_memory import BOB, asked, opened, shown, tell
 from builders_recall import BOT_VIEWER, NOON, a_batch, a_clock, a_stream
-from builders_told import current, facts, items, line, past, said_of
+from builders_told import current, everything_in, facts, items, line, past, said_of
 
 from memory import BotReply, CorrectRequest, Deletion, Viewer
 from memory.consolidate import Consolidator
@@ -17,14 +17,6 @@ from memory.statements import Statement
 from memory.store.database import Database
 
 OPEN = "cosa ricordi di me?"
-
-
-def everything_in(directory: Path) -> str:
-    connection = sqlite3.connect(directory / "memory.db")
-    try:
-        return "\n".join(connection.iterdump())
-    finally:
-        connection.close()
 
 
 async def test_what_a_viewer_says_of_themselves_becomes_their_fact_with_its_way_back(tmp_path: Path) -> None:
