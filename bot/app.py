@@ -97,20 +97,7 @@ def recipe_of(settings: Settings) -> Recipe:
             retrieve_seconds=retrieval.retrieve_seconds,
             recall_seconds=retrieval.recall_seconds,
         ),
-        limits=Limits(
-            history_messages=settings.history.messages,
-            viewers=settings.planner.viewers,
-            viewers_max=settings.planner.viewers_max,
-            viewer_hits=retrieval.viewer_hits,
-            episode_hits=retrieval.episode_hits,
-            claim_hits=retrieval.claim_hits,
-            lore_hits=retrieval.lore_hits,
-            state_hits=retrieval.state_hits,
-            block_tokens=budget.block_tokens,
-            section_shares={
-                name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")
-            },
-        ),
+        limits=_limits(settings),
         fusion=Fusion(
             method=fusion.method,
             k=fusion.k,
@@ -125,6 +112,22 @@ def recipe_of(settings: Settings) -> Recipe:
             fused_floor=retrieval.fused_floor,
             gap=retrieval.gap,
         ),
+    )
+
+
+def _limits(settings: Settings) -> Limits:
+    retrieval, budget = settings.retrieval, settings.budget
+    return Limits(
+        history_messages=settings.history.messages,
+        viewers=settings.planner.viewers,
+        viewers_max=settings.planner.viewers_max,
+        viewer_hits=retrieval.viewer_hits,
+        episode_hits=retrieval.episode_hits,
+        claim_hits=retrieval.claim_hits,
+        lore_hits=retrieval.lore_hits,
+        state_hits=retrieval.state_hits,
+        block_tokens=budget.block_tokens,
+        section_shares={name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")},
     )
 
 

@@ -61,7 +61,7 @@ async def test_what_is_said_again_is_back(tmp_path: Path) -> None:
 async def test_what_stood_behind_an_answer_is_kept_the_longer(tmp_path: Path) -> None:
     async with opened(tmp_path) as memory:
         await past(
-            memory, line("m1", "vivo a Torino", after=-86_400 * 420), line("m2", "vivo a Lecce", after=-86_400 * 420, user=BOB)
+            memory, line("m1", "vivo a Torino", after=-86_400 * 700), line("m2", "vivo a Lecce", after=-86_400 * 700, user=BOB)
         )
         question = asked("dove vivo?")
         await memory.observe(question)
