@@ -116,7 +116,8 @@ class Retrieval(Section):
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
     channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
-        default=("dense", "lexical", "slot", "graph", "recency", "worth"), description="Ways to look inside a place."
+        default=("dense", "lexical", "slot", "recency", "worth"),
+        description="Ways to look inside a place; graph finds who shares something.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=2, description="Candidates asked of one stream.")

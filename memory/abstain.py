@@ -16,6 +16,7 @@ OPEN_EASE = 0.15  # how much less anything needs where all that is known is aske
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
 USUAL_MEANING = 0.2  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
 UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
+_LOOKED_UP = frozenset({"exact", "graph"})  # channels that find or do not, without degrees
 _MEASURED = PRIORS | {"dense", "lexical", "slot"}
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 
@@ -80,7 +81,7 @@ def _vouched(item: Evidence, limits: Gate) -> bool:
 
 def _floor(item: Evidence, recipe: Recipe, *, first: bool, explicit: bool) -> float:
     limits = recipe.gate
-    if recipe.fusion.method != "level" or "exact" in item.channels:
+    if recipe.fusion.method != "level" or not _LOOKED_UP.isdisjoint(item.channels):
         return limits.fused_floor
     ease = OPEN_EASE if explicit else FIRST_EASE if first else 0.0
     if "dense" not in item.channels:
@@ -95,6 +96,7 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     most = {
         SourceKind.RECALL: limits.viewer_hits,
         SourceKind.CLAIMS: limits.claim_hits,
+        SourceKind.GRAPH: limits.viewers_max,
         SourceKind.EPISODE: limits.episode_hits,
         SourceKind.LORE: limits.lore_hits,
     }
@@ -127,7 +129,11 @@ def _best(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     if recipe.fusion.method == "level":
         top = _best(evidence)
-        return [i for i in evidence if "exact" in i.channels or i.score >= (1 - recipe.gate.gap) * top[_place(i)].score]
+        return [
+            i
+            for i in evidence
+            if not _LOOKED_UP.isdisjoint(i.channels) or i.score >= (1 - recipe.gate.gap) * top[_place(i)].score
+        ]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

@@ -15,9 +15,11 @@ from sqlalchemy import Connection, Row
 
 from memory.clock import Clock
 from memory.extract.rules import Spoken
+from memory.hearsay import Hearsay
 from memory.keeping import Keeper
 from memory.normalise import fold
 from memory.recipes import Quotas
+from memory.relations import Who
 from memory.statements import Statement
 from memory.store import facts, outbox
 from memory.store.database import Database
@@ -47,7 +49,7 @@ class Consolidator:
         extractor: Callable[[], Extractor],
         clock: Clock,
         *,
-        hearsay: Extractor | None = None,
+        hearsay: Hearsay | None = None,
         quotas: Quotas | None = None,
     ) -> None:
         """Read from and write to `database`, which stays the caller's; `extractor` is made when it is needed first.
@@ -58,6 +60,7 @@ class Consolidator:
         self._make = extractor
         self._clock = clock
         self._hearsay = hearsay
+        self._who: Who = hearsay.whom if hearsay is not None else lambda _: None
         self._quotas = quotas or Quotas()
 
     async def consolidate(self, payloads: Sequence[Mapping[str, Any]]) -> None:
@@ -92,7 +95,7 @@ class Consolidator:
     def _write(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
         authors = {one.speaker or one.subject for one in stated}
         held = [*facts.held(connection, authors), *facts.claimed(connection, authors)]
-        known = Keeper(connection, held, self._clock.now(), self._quotas)
+        known = Keeper(connection, held, self._clock.now(), quotas=self._quotas, who=self._who)
         silent = facts.unspeakable(connection, {one.subject for one in stated if one.speaker is not None})
         own = facts.remembered(connection, {one.source for one in stated})
         written: list[str] = []

@@ -26,12 +26,13 @@ class Hearsay:
 
     def extract(self, lines: Sequence[Spoken]) -> list[Statement]:
         """Return the claims of these lines, in their order."""
-        return self._make().extract(lines, self._whom)
+        return self._make().extract(lines, self.whom)
 
     def _is_word(self, word: str) -> bool:
         return any(word in rule.stop or word in rule.ordinary for rule in self._rules)
 
-    def _whom(self, name: str) -> str | None:
+    def whom(self, name: str) -> str | None:
+        """Return the viewer that a name means, None where it is nobody's or several have it."""
         found = self._names.exact(name)
         if not found and len(self._names) <= SMALL_CHAT and not self._is_word(fold(name)):
             found = self._names.part(name)

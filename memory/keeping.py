@@ -10,9 +10,10 @@ from sqlalchemy import Connection
 from memory.normalise import same_key
 from memory.recipes import Quotas
 from memory.reconcile import Assert, Invalidate, Revise, Skip, changed_with, reconcile
+from memory.relations import Who, edge_of
 from memory.salience import salience
 from memory.statements import Fact, Statement
-from memory.store import facts
+from memory.store import facts, graph
 from memory.store.decisions import Ledger
 from memory.store.stamps import milliseconds, moment
 
@@ -22,12 +23,13 @@ _DAY = timedelta(days=1)
 class Keeper:
     """What is known of some viewers within one transaction, kept equal to the rows as they change."""
 
-    def __init__(self, connection: Connection, held: Sequence[Fact], now: datetime, quotas: Quotas) -> None:
-        """`held`: every fact about the subjects of what is to be taken, and every claim by their speakers."""
+    def __init__(self, connection: Connection, held: Sequence[Fact], now: datetime, *, quotas: Quotas, who: Who) -> None:
+        """`held`: every fact and claim of the authors of what is to be taken; `who` says which viewer a name means."""
         self._connection = connection
         self._facts = {fact.id: fact for fact in held}
         self._now = milliseconds(now)
         self._quotas = quotas
+        self._who = who
         self._told: Counter[tuple[str, str | None]] = Counter()
         for fact in held:
             self._count(fact)
@@ -96,6 +98,9 @@ class Keeper:
         self._count(fact)
         by = action.superseded_by
         written = facts.add(self._connection, fact, statement, now=self._now, superseded_by=by)
+        edge = edge_of(fact, self._who)
+        if edge is not None:
+            graph.add(self._connection, edge)
         self.ledger.note(id_, "assert", action.step, invalid_at=milliseconds(fact.invalid_at), by=by)
         if by:
             self._date_messages(fact)

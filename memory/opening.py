@@ -35,6 +35,7 @@ from memory.recipes import MemorySettings
 from memory.record import Recorder
 from memory.rules import Rules, load_rules
 from memory.sources import Source
+from memory.sources.graph import GraphSource
 from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
@@ -217,6 +218,7 @@ def _sources(
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
+        SourceKind.GRAPH: GraphSource(reader),
         SourceKind.EPISODE: StreamSource(reader, episodes),
         SourceKind.LORE: LoreSource(reader, search, caches.lore),
         SourceKind.STATE: StateSource(reader),

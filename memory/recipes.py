@@ -5,6 +5,7 @@ from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
 ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth"})
+USUAL_CHANNELS = ALL_CHANNELS - {"graph"}  # decision 0014
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class Recipe:
 
     name: str = "full"
     sources: frozenset[str] = ALL_SOURCES
-    channels: frozenset[str] = ALL_CHANNELS
+    channels: frozenset[str] = USUAL_CHANNELS
     viewer_ranking: bool = True
     dedup: bool = True
     coverage_check: bool = True
@@ -172,6 +173,7 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-dense": replace(full, channels=full.channels - {"dense"}),
         "-slot": replace(full, channels=full.channels - {"slot"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
+        "+graph": replace(full, channels=full.channels | {"graph"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),
         "-coverage_check": replace(full, coverage_check=False),
         "history_only": replace(full, sources=frozenset()),

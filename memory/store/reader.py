@@ -8,7 +8,8 @@ from sqlalchemy import Row, Select, and_, func, or_, select
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
-from memory.store import beliefs, fulltext
+from memory.relations import Edge
+from memory.store import beliefs, fulltext, graph
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import DOCUMENT, LINE, chunks
@@ -133,6 +134,11 @@ class Reader:
         told = (DOCUMENT.c.collection == collection_name("claims", viewer_id), DOCUMENT.c.superseded.is_(False))
         living = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(*told, FACT.c.expired_at.is_(None))
         return [document_of(row) for row in await self._rows(living.order_by(DOCUMENT.c.seq.desc()))]
+
+    async def edges(self, starts: Sequence[str], *, hops: int, most: int) -> list[Edge]:
+        """Return the edges of facts believed now around these entities, up to `hops` steps from them; the newest `most`."""
+        async with self._database.reading() as session:
+            return await graph.near(session, starts, hops=hops, most=most)
 
     async def lore(self) -> list[LoreEntry]:
         """Return the canon, as last synchronised, by id."""

@@ -50,7 +50,7 @@ EVERYTHING = a_batch(
     a_message("q3", "@ricordo ci sono richieste aperte?", mentions=(BOT_VIEWER,)),
     a_message("q4", "@ricordo cos'è la moka sacra?", mentions=(BOT_VIEWER,)),
 )
-PLANNED = [kind for kind in SourceKind if kind is not SourceKind.CLAIMS]  # these come along with the recall
+PLANNED = [kind for kind in SourceKind if kind not in {SourceKind.CLAIMS, SourceKind.GRAPH}]  # these come along with the recall
 OF_ALICE = {SourceKind.PROFILE, SourceKind.RECALL}
 
 
