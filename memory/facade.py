@@ -165,6 +165,10 @@ class Memory:
         """Return every fact of a viewer and every claim about or by them, with all that was decided; oldest first."""
         return await self._parts.personal.history(viewer_id)
 
+    async def settled(self) -> dict[str, int]:
+        """Return how many conflicts between statements each step settled: slot, time, similarity, correction, judge."""
+        return await self._parts.personal.settled()
+
     async def undo(self, request: UndoRequest) -> Receipt:
         """Reverse the last decision about a fact or claim, or one act; the receipt's `act` takes that back in its turn.
 

@@ -14,7 +14,7 @@ from memory.jobs import Jobs
 from memory.model import Document, JobRow, KnownViewer, Stream
 from memory.personal import Personal
 from memory.receipts import AuditEntry
-from memory.store import decisions, documents, outbox, overview
+from memory.store import documents, outbox, overview
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.instance_lock import InstanceLock
@@ -97,7 +97,7 @@ class Inspection:
 
     async def settled(self) -> dict[str, int]:
         """Return how many conflicts between statements each step settled."""
-        return await self._read(decisions.shares)
+        return await self._personal.settled()
 
     async def messages(self, viewer_id: str, limit: int) -> list[Document]:
         """Return a viewer's own messages that are remembered, newest first."""

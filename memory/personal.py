@@ -4,7 +4,7 @@ from typing import Any
 
 from memory.model import Document
 from memory.receipts import AuditEntry, Holding
-from memory.store import audit, beliefs, holdings
+from memory.store import audit, beliefs, decisions, holdings
 from memory.store.database import Database
 from memory.timeline import Chronicle
 
@@ -35,6 +35,11 @@ class Personal:
         """Return every fact of a viewer, the claims about them and those they made, with all that was decided; oldest first."""
         async with self._database.reading() as session:
             return await session.run_sync(lambda reading: beliefs.chronicles(reading.connection(), viewer_id))
+
+    async def settled(self) -> dict[str, int]:
+        """Return how many conflicts between statements each step settled."""
+        async with self._database.reading() as session:
+            return await session.run_sync(lambda reading: decisions.shares(reading.connection()))
 
     async def audit(self, viewer_id: str | None, limit: int) -> list[AuditEntry]:
         """Return what was done, newest first; only by or to one viewer where named."""

@@ -158,3 +158,21 @@ async def test_an_answer_to_somebody_speaks_to_them_and_not_of_them(tmp_path: Pa
         await past(memory, SEEN, line("m1", "@bob vive a Lecce", reply_to="m0"))
         assert await claims(memory) == []
         assert (await memory.recall(asked("dove vive Bob?", user=ALICE))).block.items == ()
+
+
+async def test_words_of_a_claim_are_forgotten_with_the_words_of_whom_it_is_about(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await told(memory, "Bob vive a Lecce", "Bob fa il cuoco")
+        await memory.forget(ForgetRequest(scope="words", at=NOON, viewer_id="202", words="il cuoco"))
+        assert [one.provenance for one in await claims(memory)] == [("m1",)]
+
+
+async def test_after_forgetting_everything_no_table_holds_a_word(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await told(memory, "Bob vive a Lecce", "vivo a Verona", "mi sono trasferita a Udine")
+        await memory.forget(ForgetRequest(scope="everything", at=NOON))
+        await memory.run_jobs()
+        held = everything_in(tmp_path).casefold()
+        assert [word for word in ("lecce", "verona", "udine") if word in held] == []
+        assert 'insert into "decision"' not in held
+        assert 'insert into "edge"' not in held
