@@ -16,7 +16,6 @@ from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
 from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
-from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
 from bot.loop import ChatLoop
@@ -27,10 +26,11 @@ from bot.prompt import PromptLimits
 from bot.remembering import MemoryResponder
 from bot.reply import LlmResponder
 from bot.responder import Responder
-from bot.speak import ConsoleVoice, DryVoice, Speaker, SpeakSettings, Voice
+from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones
+from bot.tool_rounds import ToolLimits
+from bot.tools import Toolbox
 from bot.turn import TurnOutcome, TurnParts
-from bot.twitch import TwitchConnection
 from config.settings import Settings
 from lore.loader import load_canon
 from memory import (
@@ -59,7 +59,6 @@ from memory import (
     Turn,
     UseEmbedder,
     VirtualClock,
-    WallClock,
     open_memory,
 )
 
@@ -75,6 +74,7 @@ class Hooks:
     voice: Voice | None = None  # None: lines are said to nobody
     model: LanguageModel | None = None  # None: replies come from the memory block alone
     before: Callable[[Batch], Awaitable[None]] | None = None
+    searched: Callable[[], Awaitable[bool]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
@@ -191,13 +191,19 @@ async def open_channel_memory(
     """
     make_folder(directory)
     embedder = embedder_of(settings, directory)
+    known = settings.embedding.kind != "openai" or settings.embedding.dimension > 0
+    warming = asyncio.create_task(warm_up(embedder, dimension_known=known), name="warm-up")  # while the memory is opened
     try:
-        await warm_up(embedder, dimension_known=settings.embedding.kind != "openai" or settings.embedding.dimension > 0)
+        if not known:
+            await warming
         chosen = memory_settings(settings, directory)
         async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
+            await warming
             remember_channel(directory, channel)
             yield memory
     finally:
+        warming.cancel()
+        await asyncio.wait({warming})
         await embedder.close()
 
 
@@ -254,10 +260,26 @@ def llm_of(settings: Settings) -> LanguageModel:
     )
 
 
-def llm_responder(settings: Settings, model: LanguageModel, addressing: Addressing) -> LlmResponder:
-    """Return the configured persona in front of a language model."""
-    persona, limits = load_persona(settings.persona.file), PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
-    return LlmResponder(model, persona=persona, addressing=addressing, limits=limits)
+def llm_responder(
+    settings: Settings, model: LanguageModel, addressing: Addressing, *, tools: Toolbox | None = None
+) -> LlmResponder:
+    """Return the configured persona in front of a language model, with `tools` where it may change the state."""
+    chosen = settings.llm
+    return LlmResponder(
+        model,
+        persona=load_persona(settings.persona.file),
+        addressing=addressing,
+        limits=PromptLimits(prompt_tokens=chosen.prompt_tokens),
+        tools=tools,
+        tool_limits=ToolLimits(rounds=chosen.tool_rounds, calls=chosen.tool_calls, seconds=chosen.timeout_seconds + 4),
+    )
+
+
+def toolbox_of(settings: Settings, model: LanguageModel, memory: Memory, deleted: Tombstones) -> Toolbox | None:
+    """Return the model's tools; None where they are switched off, or nobody would hear what was done."""
+    if not settings.llm.tools or settings.manners.dry_run:
+        return None
+    return Toolbox(memory, able=lambda: model.capabilities.tools, taken_back=lambda scene: deleted.touches(scene.batch, None))
 
 
 def make_loop(
@@ -266,8 +288,12 @@ def make_loop(
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
     responder: Responder | None = None
+    deleted = Tombstones()
     if hooks.replies == "bot":
-        responder = llm_responder(settings, hooks.model, addressing) if hooks.model else MemoryResponder(addressing)
+        responder = MemoryResponder(addressing)
+        if hooks.model:
+            tools = toolbox_of(settings, hooks.model, memory, deleted)
+            responder = llm_responder(settings, hooks.model, addressing, tools=tools)
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
     manners = Manners(_manners(settings), addressing)
@@ -280,39 +306,15 @@ def make_loop(
         speaker=speaker,
         manners=manners,
         clock=clock,
-        deleted=Tombstones(),
-        reply_seconds=settings.llm.timeout_seconds + 5,
+        deleted=deleted,
+        reply_seconds=settings.llm.timeout_seconds + 5,  # the model's tools end a second before
         answer_known=hooks.resume,
         before=hooks.before,
+        searched=hooks.searched,
         drafted=hooks.drafted,
     )
     on_stream = responder.meet if isinstance(responder, LlmResponder) else None
     return ChatLoop(parts, _loop_settings(settings, hooks), channel, on_turn=hooks.on_turn, on_stream=on_stream)
-
-
-async def run_bot(settings: Settings) -> None:
-    """Go live with the configured account until SIGTERM or SIGINT.
-
-    Raises:
-        LiveError: Twitch refuses what the bot cannot do without, or could not be heard again.
-        BotMemoryError: the memory cannot be opened.
-    """
-    clock, data_dir = WallClock(), settings.storage.data_dir
-    make_folder(data_dir)
-    stop = asyncio.Event()
-    async with TwitchConnection(twitch_settings(settings), clock) as twitch:
-        account = await twitch.log_in()
-        directory = data_dir / f"channel-{account.channel.id}"
-        async with (
-            open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
-            language_model(settings) as model,
-        ):
-            await sync_canon(memory, settings.persona.canon)
-            await memory.start_worker()
-            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice(), model=model)
-            loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            with stopping_on_signals(stop):
-                await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:
@@ -321,6 +323,7 @@ def twitch_settings(settings: Settings) -> TwitchSettings:
     return TwitchSettings(
         client_id=chosen.client_id,
         channel=chosen.channel.lower().lstrip("#"),
+        bot=chosen.bot.lower().lstrip("@"),
         token_file=settings.storage.data_dir / chosen.token_file,
         client_secret=chosen.client_secret.get_secret_value(),
         access_token=chosen.access_token.get_secret_value(),
@@ -346,6 +349,7 @@ def _manners(settings: Settings) -> MannersSettings:
         channel_cooldown_seconds=manners.channel_cooldown_seconds,
         viewer_cooldown_seconds=manners.viewer_cooldown_seconds,
         max_characters=manners.max_characters,
+        people_per_reply=manners.people_per_reply,
         repeat_seconds=manners.repeat_seconds,
         strip_links=manners.strip_links,
         blocked_words=manners.blocked_words,

@@ -195,8 +195,12 @@ def estimate_prompt(messages: Sequence[ChatMessage]) -> int:
 
 
 def _tool_calls(raw: object) -> tuple[ToolCall, ...]:
-    calls = raw if isinstance(raw, list) else []
-    return tuple(_tool_call(call, position) for position, call in enumerate(calls))
+    """Return the calls with ids that tell them apart, whatever the server numbered them."""
+    calls = [_tool_call(call, position) for position, call in enumerate(raw if isinstance(raw, list) else [])]
+    ids = [call.id for call in calls]
+    return tuple(
+        call if ids.index(call.id) == place else replace(call, id=f"{call.id}-{place}") for place, call in enumerate(calls)
+    )
 
 
 def _tool_call(call: object, position: int) -> ToolCall:
@@ -204,15 +208,15 @@ def _tool_call(call: object, position: int) -> ToolCall:
     if not isinstance(call, Mapping) or not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         msg = "the model's tool call names no tool; the call is not made"
         raise LlmBadAnswer(msg)
-    name, arguments = function["name"], function.get("arguments") or "{}"
+    id_, name, arguments = str(call.get("id") or f"call-{position}"), function["name"], function.get("arguments") or "{}"
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = None
     if not isinstance(arguments, Mapping):
-        raise LlmBadAnswer(f"the arguments of the model's tool call {name[:60]!r} are not a JSON object; the call is not made")
-    return ToolCall(id=str(call.get("id") or f"call-{position}"), name=name, arguments=arguments)
+        return ToolCall(id=id_, name=name, arguments={}, error="the arguments are not a JSON object")
+    return ToolCall(id=id_, name=name, arguments=arguments)
 
 
 def json_of(text: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -1,5 +1,7 @@
 """The memory. Outsiders import from here alone."""
 
+from memory.barrier import held_viewers as held_viewers
+from memory.barrier import named_in as named_in
 from memory.block import history_items as history_items
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
@@ -39,6 +41,7 @@ from memory.events import Settle as Settle
 from memory.events import StateCall as StateCall
 from memory.events import StreamEvent as StreamEvent
 from memory.events import Viewer as Viewer
+from memory.events import storable as storable
 from memory.events import utc as utc
 from memory.facade import Memory as Memory
 from memory.facade import open_memory as open_memory
@@ -80,6 +83,8 @@ from memory.model import Target as Target
 from memory.model import Turn as Turn
 from memory.model import Window as Window
 from memory.model import turn_id as turn_id
+from memory.normalise import spaced as spaced
+from memory.normalise import words as words
 from memory.ports import Embedder as Embedder
 from memory.ports import JobHandler as JobHandler
 from memory.ports import MemoryReader as MemoryReader
@@ -109,6 +114,16 @@ from memory.recipes import Recipe as Recipe
 from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
 from memory.rules import RulesInvalid as RulesInvalid
+from memory.state_orders import Refusal as Refusal
+from memory.state_orders import Rights as Rights
+from memory.state_orders import StateOrder as StateOrder
+from memory.state_orders import StateReceipt as StateReceipt
+from memory.state_verbs import DOMAINS as DOMAINS
+from memory.state_verbs import VERBS as VERBS
+from memory.state_verbs import Domain as Domain
+from memory.state_verbs import Verb as Verb
+from memory.state_verbs import first_error as first_error
+from memory.state_verbs import verb_of as verb_of
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
 from memory.timeline import Chronicle as Chronicle
 from memory.timeline import Decision as Decision

@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 
 from memory.clock import Clock
-from memory.index import GROUP, BulkIndex, Indexer
+from memory.index import GROUP, BulkIndex, Indexer, Meaning
 from memory.ports import Embedder
 from memory.purge import Purger
 from memory.recipes import JobLimits
@@ -28,10 +28,14 @@ class Background:
         clock: Clock,
         limits: JobLimits,
         random: Random,
+        meaning: Meaning,
     ) -> None:
-        """Register the handlers of `index`, `purge` and `drift`; nothing runs yet. `random` is seeded in a replay."""
+        """Register the handlers of `index`, `purge` and `drift`; nothing runs yet. `random` is seeded in a replay.
+
+        `meaning` tells what of a document is embedded.
+        """
         self.worker = Worker(database, clock=clock, limits=limits, random=random)
-        self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock)
+        self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock, meaning=meaning)
         self.purger = Purger(database, embedder=embedder, clock=clock, unindex=self.indexer.purge, vacuum=vectors.vacuum)
         self._limits = limits
         self._schedule: Schedule | None = None

@@ -7,6 +7,7 @@ reconciled and written in one transaction.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 from uuid import UUID, uuid5
 
@@ -97,11 +98,14 @@ class Consolidator:
         held = [*facts.held(connection, authors), *facts.claimed(connection, authors)]
         known = Keeper(connection, held, self._clock.now(), quotas=self._quotas, who=self._who)
         silent = facts.unspeakable(connection, {one.subject for one in stated if one.speaker is not None})
-        own = facts.remembered(connection, {one.source for one in stated})
+        sources = {one.source for one in stated}
+        own, past = facts.remembered(connection, sources), facts.past(connection, sources)
         written: list[str] = []
-        for statement in stated:
-            spoken_of = statement.speaker is None or milliseconds(statement.at) > silent.get(statement.subject, -1)
-            if statement.source in own and spoken_of:
+        for said in stated:
+            ends = said.invalid_at or past.get(said.source)  # a record changed meanwhile, and what was said is past with it
+            statement = replace(said, invalid_at=ends)
+            spoken_of = said.speaker is None or milliseconds(said.at) > silent.get(said.subject, -1)
+            if said.source in own and spoken_of:
                 written += known.take(statement, streams[statement.source], own[statement.source])
         known.ledger.write()
         if written:

@@ -4,7 +4,7 @@ SQL is the truth. Every step reads it anew, in a session that is closed before t
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Protocol, TypeVar
@@ -22,12 +22,15 @@ from memory.store.documents import Indexable
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+_Key = tuple[str, str]  # kind and text: what a vector, or that there is none, depends on
+Meaning = Callable[[str, str], tuple[str, ...]]  # of kind and text: the parts to embed, none where it needs no vector
 
-GROUP = 512  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
+GROUP = 1024  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
 _EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
 _CHUNK = 1024  # documents between two reads of a rebuild
 _DRIFT = 200  # collections in one `drift` job: a few seconds
-_READY = 2048  # vectors embedded ahead that are kept until they are stored: 4 MB, more than `GROUP` turns leave
+_TINY = 1e-12
+_READY = 8192  # vectors embedded ahead that are kept until they are stored: 16 MB, more than `GROUP` turns leave
 
 
 class BulkIndex(VectorIndex, Protocol):
@@ -62,16 +65,32 @@ class Drift:
     broken: bool = False  # the collection cannot be read
 
 
+def _whole(_: str, text: str) -> tuple[str, ...]:
+    return (text,)
+
+
 class Indexer:
     """Handlers `index` and `purge` for the worker, and the maintenance that `ricordo reindex` and `doctor` call."""
 
-    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder, clock: Clock) -> None:
-        """Take the store, the index and the embedder; none of them is closed here."""
+    def __init__(
+        self,
+        database: Database,
+        *,
+        vectors: BulkIndex,
+        embedder: Embedder,
+        clock: Clock,
+        meaning: Meaning = _whole,
+    ) -> None:
+        """Take the store, the index and the embedder; none of them is closed here.
+
+        `meaning` tells by kind and text what is embedded; a document without any counts as indexed.
+        """
         self._database = database
         self._vectors = vectors
         self._embedder = embedder
         self._clock = clock
-        self._ready: dict[str, Vectors] = {}  # by text; taken out when they are stored
+        self._meaning = meaning
+        self._ready: dict[_Key, Vectors | None] = {}  # None: needs no vector; taken out when they are stored
         self._ahead: asyncio.Task[None] | None = None
 
     @property
@@ -104,7 +123,9 @@ class Indexer:
         """
         async with self._database.reading() as session:
             found = await documents.of_jobs(session, payloads)
-        await self._store([document for document in found if document.model != self.model])
+        changed = {identity for payload in payloads for identity in payload.get("documents", ())}
+        lacking = [document for document in found if document.model != self.model]
+        await self._store(lacking, fresh={document.id for document in lacking} - changed)
 
     def embed_ahead(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Begin to embed the documents of these jobs, so that `index` finds them ready. A failure is met again there."""
@@ -115,7 +136,7 @@ class Indexer:
         ahead, self._ahead = self._ahead, None
         self._ready.clear()
         if ahead is not None:
-            await _ended(ahead)
+            await ended(ahead)
 
     async def _prepare(self, payloads: Sequence[Mapping[str, Any]], before: asyncio.Task[None] | None) -> None:
         if before is not None:
@@ -125,10 +146,17 @@ class Indexer:
         try:
             async with self._database.reading() as session:
                 found = await documents.of_jobs(session, payloads)
-            texts = [text for text in dict.fromkeys(document.text for document in found) if text not in self._ready]
-            self._ready.update(zip(texts, await self._embedder.embed(texts), strict=True))
+            self._ready.update(await self._vectors_of([document for document in found if _key(document) not in self._ready]))
         except BotMemoryError as error:
             log.info("not_embedded_ahead", error=type(error).__name__)
+
+    async def _vectors_of(self, wanted: Sequence[Indexable]) -> dict[_Key, Vectors | None]:
+        """Return a vector for each different document, None where it needs none; equal parts are embedded once."""
+        keys = dict.fromkeys(map(_key, wanted))
+        parts = await asyncio.to_thread(lambda: {key: self._meaning(*key) for key in keys})
+        texts = list(dict.fromkeys(part for found in parts.values() for part in found))
+        rows = dict(zip(texts, await self._embedder.embed(texts), strict=True)) if texts else {}
+        return {key: _mean([rows[part] for part in found]) if found else None for key, found in parts.items()}
 
     async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Remove from the index what is gone from SQL: `documents` (collection -> ids), and `collections` that are empty there.
@@ -184,7 +212,7 @@ class Indexer:
             found = await documents.of_collection(session, collection)
         await self._database.write(lambda connection: documents.mark(connection, found, None))
         await self._vectors.drop(collection)
-        await self._store(found, mend=False)
+        await self._store(found, mend=False, fresh={document.id for document in found})
         return len(found)
 
     async def drift(self) -> list[Drift]:
@@ -231,6 +259,7 @@ class Indexer:
     async def _drift_of(self, collection: str) -> Drift:
         async with self._database.reading() as session:
             wanted = {document.id: document for document in await documents.of_collection(session, collection)}
+        idle = await asyncio.to_thread(lambda: {one.id for one in wanted.values() if not self._meaning(*_key(one))})
         try:
             stored = await self._vectors.ids(collection)
         except IndexUnavailable:
@@ -240,7 +269,7 @@ class Indexer:
             gone = unknown - await documents.living(session, collection, sorted(unknown))  # written since
         return Drift(
             collection=collection,
-            missing=tuple(identity for identity in wanted if identity not in stored),
+            missing=tuple(identity for identity in wanted if identity not in stored and identity not in idle),
             extra=tuple(sorted(gone)),
             stale=tuple(
                 identity for identity, document in wanted.items() if identity in stored and document.model != self.model
@@ -256,61 +285,81 @@ class Indexer:
                 await self._vectors.drop(name)
         await self._database.write(lambda connection: documents.store_embedder(connection, self.model))
 
-    async def _store(self, wanted: Sequence[Indexable], *, mend: bool = True) -> None:
-        """Embed, store and mark documents, collection by collection; the next chunk is embedded while one is stored."""
+    async def _store(self, wanted: Sequence[Indexable], *, mend: bool = True, fresh: Collection[str] = frozenset()) -> None:
+        """Embed, store and mark documents, collection by collection; the next chunk is embedded while one is stored.
+
+        Of `fresh` ones, by id, nothing can be in the index yet.
+        """
         parts = list(_chunks(sorted(wanted, key=lambda document: (document.collection, document.seq)), _EMBED))
-        ahead: asyncio.Task[Vectors] | None = None
+        ahead: asyncio.Task[list[Vectors | None]] | None = None
         try:
             for chunk, following in zip_longest(parts, parts[1:]):
                 vectors = await (ahead or self._embed(chunk))
                 ahead = asyncio.create_task(self._embed(following), name="embed-ahead") if following else None
                 await self._put(chunk, vectors, mend=mend)
+                await self._take_back(
+                    document for document, row in zip(chunk, vectors, strict=True) if row is None and document.id not in fresh
+                )
                 await self._mark(chunk)
         finally:
             if ahead is not None:
-                await _ended(ahead)
+                await ended(ahead)
 
-    async def _put(self, chunk: Sequence[Indexable], vectors: Vectors, *, mend: bool) -> None:
+    async def _put(self, chunk: Sequence[Indexable], vectors: Sequence[Vectors | None], *, mend: bool) -> None:
         """Store vectors by collection; collections found lost are rebuilt on the way."""
-        rows: dict[str, list[int]] = {}
-        for row, document in enumerate(chunk):
-            rows.setdefault(document.collection, []).append(row)
+        rows: dict[str, list[tuple[str, Vectors]]] = {}
+        for document, vector in zip(chunk, vectors, strict=True):
+            if vector is not None:
+                rows.setdefault(document.collection, []).append((document.id, vector))
+        writes = [(name, [id_ for id_, _ in part], np.stack([row for _, row in part])) for name, part in rows.items()]
         try:
-            await self._vectors.upsert_many([(name, [chunk[n].id for n in part], vectors[part]) for name, part in rows.items()])
+            await self._vectors.upsert_many(writes)
         except CollectionLost as lost:
             if not mend:
                 raise
             for collection in lost.collections:
                 log.warning("collection_rebuilt", collection=collection, documents=await self.rebuild(collection))
 
-    async def _embed(self, chunk: Sequence[Indexable]) -> Vectors:
-        """Return a vector a document; equal texts are embedded once."""
+    async def _embed(self, chunk: Sequence[Indexable]) -> list[Vectors | None]:
+        """Return a vector a document, None where it needs none; equal texts are embedded once."""
         if self._ahead is not None:
             await asyncio.wait({self._ahead})
-        ready = {document.text: self._ready.pop(document.text, None) for document in chunk}
-        missing = [text for text, vector in ready.items() if vector is None]
-        if missing:
-            ready.update(zip(missing, await self._embedder.embed(missing), strict=True))
-        rows: Vectors = np.stack([vector for document in chunk if (vector := ready[document.text]) is not None])
-        return rows
+        ready = {key: self._ready.pop(key) for key in set(map(_key, chunk)) if key in self._ready}
+        ready |= await self._vectors_of([document for document in chunk if _key(document) not in ready])
+        return [ready[_key(document)] for document in chunk]
+
+    async def _take_back(self, unwanted: Iterable[Indexable]) -> None:
+        """Remove what may be in the index and does not belong there."""
+        gone: dict[str, list[str]] = {}
+        for document in unwanted:
+            gone.setdefault(document.collection, []).append(document.id)
+        for collection, ids in gone.items():
+            await self._vectors.delete(collection, ids)
 
     async def _mark(self, stored: Sequence[Indexable]) -> None:
         """Mark what was stored; what was erased from SQL meanwhile leaves the index again at once."""
         alive = await self._database.write(lambda connection: documents.mark(connection, stored, self.model))
-        late: dict[str, list[str]] = {}
-        for document in stored:
-            if document.id not in alive:
-                late.setdefault(document.collection, []).append(document.id)
-        for collection, ids in late.items():
-            await self._vectors.delete(collection, ids)
+        await self._take_back(document for document in stored if document.id not in alive)
 
 
-async def _ended(task: asyncio.Task[Any]) -> None:
+async def ended(task: asyncio.Task[Any]) -> None:
     """See a task off that nobody needs any more, whatever it ends with."""
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():
         task.exception()
+
+
+def _key(document: Indexable) -> _Key:
+    return document.kind, document.text
+
+
+def _mean(rows: Sequence[Vectors]) -> Vectors:
+    """Return the direction in the middle of unit vectors: the vector of a text that is said in parts."""
+    if len(rows) == 1:
+        return rows[0]
+    summed: Vectors = np.sum(rows, axis=0)
+    return summed / max(float(np.linalg.norm(summed)), _TINY)
 
 
 def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

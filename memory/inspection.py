@@ -1,6 +1,6 @@
 """A look into a memory from beside it: read while the bot runs, without its lock, its index or a model; and its job desk."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from memory.clock import Clock
 from memory.jobs import Jobs
-from memory.model import Document, JobRow, KnownViewer, Stream
+from memory.model import Document, JobRow, KnownViewer, StateRecord, Stream
 from memory.personal import Personal
 from memory.receipts import AuditEntry
 from memory.store import documents, outbox, overview
@@ -129,6 +129,10 @@ class Inspection:
             ValueError: there is no such state; says which there are.
         """
         return await self._jobs.listed(state=state, kind=kind, limit=limit)
+
+    async def state(self, domains: Sequence[str], *, viewer_ids: Sequence[str] = ()) -> list[StateRecord]:
+        """Return the records of structured state that hold now, newest first; only those about these viewers where named."""
+        return await self._reader.state(domains, viewer_ids, at=self._clock.now())
 
     async def export(self, viewer_id: str) -> dict[str, Any]:
         """Return everything that is held of a viewer: the viewer, lines, replies, memories, records, audit."""

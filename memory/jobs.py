@@ -35,6 +35,10 @@ class Jobs:
         """Return how many jobs are in each state."""
         return await self._read(outbox.counts)
 
+    async def waiting(self, kind: str) -> int:
+        """Return how many jobs of this kind wait to be run."""
+        return await self._read(lambda connection: outbox.waiting(connection, kind))
+
     async def lag(self) -> float:
         """Return the age in seconds of the oldest job that waits, 0.0 where none does."""
         now = self._clock.now()

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal, Self
 from uuid import UUID, uuid5
 
-from memory.events import BotIdentity, Channel, Line, Message, Notice, Viewer
+from memory.events import BotIdentity, Channel, Line, Message, Notice, Viewer, storable
 
 _TURNS = UUID("6d1cf1a5-33c5-4c5f-9a3e-0a2b7f1f6c55")
 Section = Literal["history", "profile", "recall", "episode", "lore", "state"]
@@ -26,9 +26,7 @@ def turn_id(stream_id: str, lines: tuple[Line, ...]) -> str:
 
 @lru_cache(maxsize=256)  # a turn asks for its own id a dozen times
 def _turn_id(stream_id: str, first: str, last: str, lines: int) -> str:
-    name = "\x1f".join((stream_id, first, last, str(lines))).replace("\x00", "\ufffd")
-    # As the store writes hostile ids: NUL and lone surrogates become U+FFFD, so a batch read back is still the same turn.
-    return str(uuid5(_TURNS, name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+    return str(uuid5(_TURNS, storable("\x1f".join((stream_id, first, last, str(lines))))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

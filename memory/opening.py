@@ -40,6 +40,7 @@ from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
 from memory.sources.viewer import ViewerSource
+from memory.state_change import StateChanger
 from memory.store import meta, outbox
 from memory.store.chroma import ChromaIndex
 from memory.store.database import Database
@@ -50,6 +51,7 @@ from memory.surroundings import Surroundings
 from memory.trace import Abandoned
 from memory.undo import Undoer
 from memory.upkeep import Upkeep
+from memory.worthiness import Meaning
 
 _HISTORY_SLACK = 40  # lines beyond the window: the batch itself is not shown, and is at most this long
 _SEED = 0  # delays between retries: the same outbox, the same moments
@@ -69,6 +71,7 @@ class Parts:
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
+    states: StateChanger
     opt_outs: OptOuts
     personal: Personal
     undoer: Undoer
@@ -107,6 +110,7 @@ class _Ground:
     abandoned: Abandoned
     caches: RecallCaches
     names: NameIndex
+    rules: tuple[Rules, ...]  # compiled once: 0.3 s
 
 
 async def open_parts(
@@ -130,6 +134,7 @@ async def open_parts(
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
             names=NameIndex(),
+            rules=load_rules(settings.languages),
         )
         opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
@@ -146,7 +151,13 @@ def _upkeep(ground: _Ground) -> Upkeep:
     load_languages(settings.languages)  # what is wrong with a rule file is said now, not by a job
     delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
     background = Background(
-        ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
+        ground.database,
+        vectors=ground.index,
+        embedder=embedder,
+        clock=clock,
+        limits=settings.jobs,
+        random=delays,
+        meaning=Meaning(ground.rules),
     )
     upkeep = Upkeep(
         background,
@@ -175,7 +186,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
-    rules = load_rules(settings.languages)
+    rules = ground.rules
     slot = Slot(ground.index, ground.embedder, rules)
     channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules), slot)
     recaller = Recaller(
@@ -200,6 +211,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
+        states=StateChanger(ground.database, clock),
         opt_outs=OptOuts(ground.database, forgetter),
         personal=Personal(ground.database),
         undoer=Undoer(ground.database, clock),

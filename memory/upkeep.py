@@ -1,5 +1,6 @@
 """The memory's own housekeeping: background jobs, rebuilding, lost collections, and how it all is."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from memory.background import Background
 from memory.caches import RecallCaches
 from memory.clock import Clock
 from memory.errors import BotMemoryError
-from memory.index import GROUP
+from memory.index import GROUP, ended
 from memory.jobs import Jobs
 from memory.model import Health, JobRow
 from memory.ports import Embedder, JobHandler
@@ -19,6 +20,7 @@ from memory.store.database import Database
 from memory.trace import Abandoned, Trace
 
 _MEND = "mend"
+_INDEXING = frozenset({"index"})
 _WARM_SECONDS = 5.0
 _KINDS = ("index", "consolidate", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
@@ -48,6 +50,7 @@ class Upkeep:
         self._jobs = Jobs(database, clock)
         self._lost: dict[str, None] = {}
         self._warm = False
+        self._indexing: asyncio.Task[int] | None = None
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
         worker.register("purge", self._then_forget(background.purger.purge))
@@ -92,8 +95,31 @@ class Upkeep:
 
     async def run_jobs(self) -> int:
         """Mend what is lost and run every due job; return how many jobs ran."""
+        done = await self.indexed()
         await self._mend()
-        return await self._background.worker.run_due()
+        return done + await self._background.worker.run_due()
+
+    async def begin_jobs(self) -> int:
+        """Run what is due as `run_jobs` does, but only begin to index: beside whatever is done next. Return how many ran.
+
+        Which jobs are indexed is settled here; what is recorded from now on waits for the next call.
+        """
+        done, worker = await self.indexed(), self._background.worker
+        await self._mend()
+        done += await worker.run_due(kinds=worker.kinds - _INDEXING)
+        found = await self._jobs.waiting("index")
+        self._indexing = asyncio.create_task(worker.run_due(found, kinds=_INDEXING), name="index-beside")
+        return done
+
+    async def index_now(self) -> int:
+        """Index all that was recorded, and nothing else; return how many jobs ran."""
+        done = await self.indexed()
+        return done + await self._background.worker.run_due(kinds=_INDEXING)
+
+    async def indexed(self) -> int:
+        """Wait for the indexing that was begun; return how many jobs it ran."""
+        indexing, self._indexing = self._indexing, None
+        return 0 if indexing is None else await indexing
 
     def embed_ahead(self, turn_ids: Sequence[str]) -> None:
         """Begin to embed what these recorded turns left, beside whatever else is done until the jobs run."""
@@ -105,6 +131,9 @@ class Upkeep:
 
     async def stop(self) -> None:
         """End the background work and give back its leases."""
+        indexing, self._indexing = self._indexing, None
+        if indexing is not None:
+            await ended(indexing)
         await self._background.stop()
 
     async def reindex(self) -> int:

@@ -157,7 +157,9 @@ class Evaluation:
         cases = {case.id: case for case in annotated.cases}
         async with open_home(self.settings, annotated.path, directory) as home:
             settling, place = Settling(home.memory), _Place()
-            loop = home.loop(self.settings, Hooks(before=settling.before, on_turn=place.turn_over, replies="log"))
+            loop = home.loop(
+                self.settings, Hooks(before=settling.before, searched=settling.searched, on_turn=place.turn_over, replies="log")
+            )
             await loop.start()
             player = Player(loop, home.clock, settling)
             examiner = self.examiner(annotated, home, embedder)
@@ -288,21 +290,25 @@ class Examiner:
         return await recipe.recall(batch, window, self.chat), ("history", *recipe.sources)
 
     def _shown(self, batch: Batch, recall: Recall, limits: PromptLimits) -> str:
-        to = self._answered(batch)
+        *also, to = self._answered(batch)
         language = language_of(self.addressing.question(to), recall.plan.language)
-        return shown_memory(Question(batch=batch, to=to, recall=recall, language=language), self.persona, limits)
+        question = Question(batch=batch, to=to, also=tuple(also), recall=recall, language=language)
+        return shown_memory(question, self.persona, limits)
 
     async def _reply(self, batch: Batch, recall: Recall) -> str | None:
         if self.responder is None:
             return None
         try:
-            return (await self.responder.reply(batch, recall, self._answered(batch))).text
+            *also, to = self._answered(batch)
+            return (await self.responder.reply(batch, recall, to, also)).text
         except ResponderFailed:
             return None
 
-    def _answered(self, batch: Batch) -> Message:
+    def _answered(self, batch: Batch) -> list[Message]:
+        """Return the newest message of each who speaks to the bot, oldest first; where nobody does, the last of all."""
         addressed = [line for line in batch.messages if self.addressing.how(line) is not None]
-        return (addressed or list(batch.messages))[-1]
+        newest = {line.user.id: line for line in addressed or batch.messages[-1:]}
+        return [line for line in addressed if newest[line.user.id] is line] or list(newest.values())
 
 
 def _shared_ids(logs: Sequence[AnnotatedLog]) -> frozenset[str]:

@@ -141,6 +141,7 @@ class Replay:
                     voice=options.voice,
                     model=model,
                     before=settling.before,
+                    searched=settling.searched,
                     drafted=turns.write,
                     on_turn=partial(self._over, settling),
                     resume=True,

@@ -6,13 +6,15 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from bot.cli.checks import Finding, check_embedder, check_folder, check_llm, check_memory, check_twitch
+from bot.cli.checks import Finding, check_embedder, check_folder, check_llm, check_memory
+from bot.cli.checks_twitch import check_twitch
 from bot.cli.logs import set_up_logs
 from bot.cli.place import DataOption, places
 from bot.cli.shell import ConfigOption, Exit, JsonOption, out, print_json
 from bot.cli.terminal import styled
 from config.errors import ConfigError
 from config.settings import Settings, load_settings
+from memory import WallClock
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "wrong": ("WRONG", "bold red")}
 
@@ -22,36 +24,38 @@ def doctor_command(*, data: DataOption = None, config: ConfigOption = None, as_j
 
     Example: ricordo doctor
     """
-    findings = _findings(config, data)
+    findings = examined(config, data)
     if as_json:
         print_json(findings)
     else:
-        for finding in findings:
-            _show(finding)
+        show(findings)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(Exit.FAILED)
 
 
-def _findings(config: Path | None, data: Path | None) -> list[Finding]:
+def examined(config: Path | None, data: Path | None = None) -> list[Finding]:
+    """Look at everything there is to look at."""
     try:
         settings = load_settings(config)
     except ConfigError as error:
         return [Finding(what="configuration", state="wrong", text=str(error), advice="then run `ricordo doctor` again")]
     set_up_logs(settings.log, default="error")
-    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_examined(settings, data))]
+    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_looked_at(settings, data))]
 
 
-async def _examined(settings: Settings, data: Path | None) -> list[Finding]:
+async def _looked_at(settings: Settings, data: Path | None) -> list[Finding]:
     folder = data or settings.storage.data_dir
     embedder, model = await check_embedder(settings)
     findings = check_folder(folder)
     for place in places(folder):
         findings += await check_memory(place, model)
-    return [*findings, embedder, await check_llm(settings), check_twitch(settings)]
+    return [*findings, embedder, await check_llm(settings), *await check_twitch(settings, WallClock())]
 
 
-def _show(finding: Finding) -> None:
-    mark, style = MARKS[finding.state]
-    out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
-    if finding.advice:
-        out.print(Text("      → "), styled(finding.advice), sep="", style="dim")
+def show(findings: list[Finding]) -> None:
+    """Print a line a finding, and below it what to do."""
+    for finding in findings:
+        mark, style = MARKS[finding.state]
+        out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
+        if finding.advice:
+            out.print(Text("      → "), styled(finding.advice), sep="", style="dim")

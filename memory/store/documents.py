@@ -16,7 +16,7 @@ from memory.store.meta import store_value, value_of
 
 _D = DOCUMENT.c
 _EMBEDDER = "index_embedder"
-_SELECT = select(_D.seq, _D.id, _D.collection, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
+_SELECT = select(_D.seq, _D.id, _D.collection, _D.kind, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ class Indexable:
     seq: int
     id: str
     collection: str
+    kind: str
     text: str
     model: str | None
 
@@ -35,6 +36,7 @@ def _indexable(row: RowMapping) -> Indexable:
         seq=row["seq"],
         id=row["id"],
         collection=row["collection"],
+        kind=row["kind"],
         text=row["text"],
         model=row["indexed_model"],
     )

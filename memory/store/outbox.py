@@ -197,6 +197,12 @@ def counts(connection: Connection) -> dict[str, int]:
     return dict.fromkeys(STATES, 0) | {row.state: row.jobs for row in found}
 
 
+def waiting(connection: Connection, kind: str) -> int:
+    """Return how many jobs of this kind wait to be run."""
+    found: int = connection.execute(select(func.count()).where(_C.state == "ready", _C.kind == kind)).scalar_one()
+    return found
+
+
 def oldest_ready(connection: Connection, *, now: datetime) -> float:
     """Return the age in seconds of the oldest job that waits, 0.0 where none does."""
     oldest = connection.scalar(select(func.min(_C.created_at)).where(_C.state == "ready"))

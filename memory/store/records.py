@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select, update
 
 from memory.normalise import spaced
+from memory.store import state_calls
 from memory.store.scrub import clean
 from memory.store.state import STATE
 
@@ -20,6 +21,7 @@ def erase(connection: Connection, viewer_id: str, until: int, words: str = "") -
 
     A running joke stays the others' who take part in it; the viewer is taken out of it.
     """
+    state_calls.drop(connection, viewer_id)
     found = [row for row in about(connection, viewer_id) if row.created_at <= until and _holds(row, words)]
     for row in found:
         others = [one for one in row.viewers if one != clean(viewer_id)]

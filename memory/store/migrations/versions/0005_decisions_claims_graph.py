@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0005"
-down_revision = "0002"
+down_revision = "0006"
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _ASSERTED = """
 INSERT INTO decision (act, fact_id, at, verb, step, invalid_at, by_id)
