@@ -7,14 +7,26 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.canon import Reload
 from bot.manners import Manners
 from bot.responder import Answer, Responder, ResponderFailed
 from bot.speak import Delivery, Speaker
 from bot.tombstones import Tombstones
-from memory import Batch, Clock, Memory, Message, Recall, Said, StateCall, StoreUnavailable, Turn
+from memory import (
+    Batch,
+    Clock,
+    Memory,
+    Message,
+    Recall,
+    Said,
+    StateCall,
+    StoreUnavailable,
+    Turn,
+    held_viewers,
+    named_in,
+)
 
 log = structlog.get_logger(__name__)
-_VIEWER_ARGUMENTS = ("viewer", "subject", "object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +42,11 @@ class TurnParts:
     reply_seconds: float = 30.0  # the whole answer, the model's own retries included
     answer_known: bool = False  # a resumed replay answers what an earlier run had already observed
     before: Callable[[Batch], Awaitable[None]] | None = None  # a replay brings the memory up to date here
+    searched: Callable[[], Awaitable[bool]] | None = (
+        None  # a turn looked into the memory: was that behind, so that it looks again?
+    )
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None  # hears of a turn just before it is recorded
+    reload: Reload | None = None  # reads the streamer's files anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +93,9 @@ async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall]
             new_lines = await parts.memory.observe(batch)
         with watch.step("recall"):
             recall = await parts.memory.recall(batch)
+        if parts.searched is not None and recall.plan.requests and await parts.searched():
+            with watch.step("recall"):
+                recall = await parts.memory.recall(batch)
         said, answer = await _answer(batch, recall, parts, watch, known=new_lines == 0)
         turn = _with_barrier(Turn(batch=batch, recall=recall, said=said), answer, calls, parts.manners)
         if parts.drafted is not None:
@@ -158,22 +177,15 @@ def _delivered(delivery: Delivery, text: str, asked: Sequence[Message], *, batch
 def _with_barrier(turn: Turn, answer: Answer | None, calls: Sequence[StateCall], manners: Manners) -> Turn:
     """Return the turn with the domains that tools changed in it, and whom to keep out of personal consolidation for that."""
     domains = [call.tool.rsplit("_", 1)[0] for call in calls]
-    viewers = [viewer for call in calls for viewer in _viewers(call)]
+    viewers = [viewer for call in calls for viewer in named_in(call.arguments)]
     if answer is not None:
         domains += answer.changed_domains
         viewers += answer.held_viewers
     if not domains:
         return turn
-    messages = turn.batch.messages
-    asking = messages if not viewers else [message for message in messages if manners.addressing.how(message) is not None]
-    held = dict.fromkeys([*viewers, *(message.user.id for message in asking)])
-    return replace(turn, changed_domains=tuple(dict.fromkeys(domains)), held_viewers=tuple(held))
-
-
-def _viewers(call: StateCall) -> list[str]:
-    named = [call.arguments.get(key) for key in _VIEWER_ARGUMENTS]
-    together = call.arguments.get("participants")
-    return [str(viewer) for viewer in [*named, *(together if isinstance(together, list | tuple) else ())] if viewer]
+    asking = {message.id for message in turn.batch.messages if manners.addressing.how(message) is not None}
+    held = held_viewers(turn.batch, viewers, asking=asking)
+    return replace(turn, changed_domains=tuple(dict.fromkeys(domains)), held_viewers=held)
 
 
 async def _record(turn: Turn, memory: Memory) -> bool:

@@ -45,6 +45,12 @@ class Twitch(Section):
 
     client_id: str = Field(default="", description="Client id of the application registered at dev.twitch.tv.")
     channel: str = Field(default="", description="Login of the channel to join, without #.")
+    bot: str = Field(default="", description="Login of the bot's account. `ricordo login` takes no other.")
+    redirect_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=17563,
+        description="Port of the page on this machine that a browser is sent back to: register http://localhost:PORT. 0: a "
+        "free one.",
+    )
     token_file: Path = Field(
         default=Path("twitch-tokens.json"), description="Where tokens are kept (mode 0600), inside data_dir."
     )
@@ -199,6 +205,16 @@ class Retention(Section):
     dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
 
 
+class Backup(Section):
+    """Backups that are made while the bot runs. What chat has removed is taken out of them, too."""
+
+    every_hours: Seconds = Field(default=24.0, description="Time between two backups, in hours; 0 makes none.")
+    keep: Positive = Field(default=3, description="Newest backups that are kept.")
+    directory: Path = Field(
+        default=Path("backups"), description="Where they lie; a relative folder is one inside each channel's memory."
+    )
+
+
 class Embedding(Section):
     """The model that turns text into vectors. After a change run `ricordo reindex`."""
 
@@ -227,6 +243,13 @@ class Llm(Section):
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.4, description="0 is the same answer each time.")
     prompt_tokens: Annotated[int, Field(ge=2600)] = Field(default=3500, description="Longest prompt, in tokens.")
     concurrency: Positive = Field(default=2, description="Requests at a time.")
+    tools: bool = Field(
+        default=True,
+        description="Let the model note and change requests, notes, relations, running jokes and values of the channel. "
+        "Costs up to 1600 tokens more a request; servers without tools go on without.",
+    )
+    tool_rounds: Positive = Field(default=3, description="Answers with tool calls in one turn; then the model must speak.")
+    tool_calls: Positive = Field(default=6, description="Tool calls carried out in one turn.")
     read_price: Amount = Field(
         default=0.0,
         description="Price of a million tokens read, in your currency; evaluations add up what they cost. 0: unknown.",
@@ -292,7 +315,20 @@ class Commands(Section):
         default=("memories", "ricordi"), description="Words for: how much is known of @name, with ids. Moderators only."
     )
     bot: tuple[str, ...] = Field(default=("bot",), description="Words for: on or off, be silent or speak. Moderators only.")
-    confirm_seconds: Seconds = Field(default=60.0, description="Time to confirm that one wants to be forgotten.")
+    state: tuple[str, ...] = Field(
+        default=("state", "stato"),
+        description="Words for: list, request, done, note, drop or set what is noted. Moderators only.",
+    )
+    wipe: tuple[str, ...] = Field(
+        default=("wipe", "azzera"),
+        description="Words for: forget everything of the channel. Broadcaster only.",
+    )
+    reload: tuple[str, ...] = Field(
+        default=("reload", "ricarica"), description="Words for: read persona and canon anew. Broadcaster only."
+    )
+    confirm_seconds: Seconds = Field(
+        default=60.0, description="Time to confirm that one wants to be forgotten, or everything wiped."
+    )
     pause_seconds: Seconds = Field(default=2.0, description="Pause between two orders of one viewer; moderators are exempt.")
     language: Literal["it", "en"] = Field(default="it", description="Language of the answers to commands.")
 

@@ -79,9 +79,12 @@ class Consolidator:
 
     def _write(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
         known = _Known(connection, facts.held(connection, {one.subject for one in stated}), self._clock.now())
-        own = facts.remembered(connection, {one.source for one in stated})
+        sources = {one.source for one in stated}
+        own, past = facts.remembered(connection, sources), facts.past(connection, sources)
         written: list[str] = []
-        for statement in stated:
+        for said in stated:
+            ends = said.invalid_at or past.get(said.source)  # a record changed meanwhile, and what was said is past with it
+            statement = replace(said, invalid_at=ends)
             if statement.source in own:
                 written += known.take(statement, streams[statement.source], own[statement.source])
         if written:

@@ -77,6 +77,8 @@ class Forgetter:
         viewer_id, words = clean(request.viewer_id or ""), request.words if request.scope == "words" else ""
         at = milliseconds(request.at)
         lines = hiding.lines_of(connection, viewer_id, at, words)
+        if request.at_most is not None and len(lines) > request.at_most:
+            return replace(nothing, lines=len(lines), refused=True)
         erased = records.erase(connection, viewer_id, at, words)
         if request.scope == "viewer":
             tombstones.bury(connection, "viewer", [viewer_id], at)

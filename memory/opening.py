@@ -36,6 +36,7 @@ from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
 from memory.sources.viewer import ViewerSource
+from memory.state_change import StateChanger
 from memory.store import meta, outbox
 from memory.store.chroma import ChromaIndex
 from memory.store.database import Database
@@ -45,6 +46,7 @@ from memory.store.viewers import Seen, ViewerBook
 from memory.surroundings import Surroundings
 from memory.trace import Abandoned
 from memory.upkeep import Upkeep
+from memory.worthiness import Meaning
 
 _HISTORY_SLACK = 40  # lines beyond the window: the batch itself is not shown, and is at most this long
 _SEED = 0  # delays between retries: the same outbox, the same moments
@@ -64,6 +66,7 @@ class Parts:
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
+    states: StateChanger
     opt_outs: OptOuts
     personal: Personal
     held: AsyncExitStack
@@ -99,6 +102,7 @@ class _Ground:
     index: ChromaIndex
     abandoned: Abandoned
     caches: RecallCaches
+    rules: tuple[Rules, ...]  # compiled once: 0.3 s
 
 
 async def open_parts(
@@ -121,6 +125,7 @@ async def open_parts(
             index=index,
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
+            rules=load_rules(settings.languages),
         )
         opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
@@ -137,8 +142,15 @@ def _upkeep(ground: _Ground) -> Upkeep:
     load_languages(settings.languages)  # what is wrong with a rule file is said now, not by a job
     delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
     background = Background(
-        ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
+        ground.database,
+        vectors=ground.index,
+        embedder=embedder,
+        clock=clock,
+        limits=settings.jobs,
+        random=delays,
+        meaning=Meaning(ground.rules),
     )
+    background.plan_backups(settings.backup)
     upkeep = Upkeep(
         background,
         ground.database,
@@ -159,7 +171,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
-    rules = load_rules(settings.languages)
+    rules = ground.rules
     slot = Slot(ground.index, ground.embedder, rules)
     channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules), slot)
     recaller = Recaller(
@@ -184,6 +196,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
+        states=StateChanger(ground.database, clock),
         opt_outs=OptOuts(ground.database, forgetter),
         personal=Personal(ground.database),
         held=held,

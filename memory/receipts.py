@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 ForgetScope = Literal["viewer", "words", "item", "last", "everything"]
-Verb = Literal["forget", "correct", "opt_out", "opt_in"]
+Verb = str  # forget | correct | opt_out | opt_in, or the name of a state tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class ForgetRequest:
     stream_id: str | None = None
     only: str | None = None  # nothing but this viewer's own may be touched; None: anybody's
     by: str | None = None  # who asked, a viewer id; None: whoever runs the program
+    at_most: int | None = None  # refused where words would take more lines with them; the receipt says how many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,7 @@ class CorrectRequest:
     only: str | None = None  # as in `ForgetRequest`
     by: str | None = None
     command_id: str | None = None  # the message that ordered it: becomes part of the provenance
+    key: str | None = None  # of the order, where one message gives several; with it the order is carried out once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,7 +152,9 @@ class Evaluation:
         cases = {case.id: case for case in annotated.cases}
         async with open_home(self.settings, annotated.path, directory) as home:
             settling, place = Settling(home.memory), _Place()
-            loop = home.loop(self.settings, Hooks(before=settling.before, on_turn=place.turn_over, replies="log"))
+            loop = home.loop(
+                self.settings, Hooks(before=settling.before, searched=settling.searched, on_turn=place.turn_over, replies="log")
+            )
             await loop.start()
             player = Player(loop, home.clock, settling)
             examiner = self.examiner(annotated, home, embedder)

@@ -5,6 +5,7 @@ which say until when it was true.
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
@@ -123,6 +124,13 @@ def date_message(connection: Connection, source: str, *, valid_at: int | None = 
     """Note from when or until when a viewer's message is true as a statement; None leaves that as it is."""
     given = {name: value for name, value in (("valid_at", valid_at), ("invalid_at", invalid_at)) if value is not None}
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == derived_id("message", source)).values(**given))
+
+
+def past(connection: Connection, sources: Iterable[str]) -> dict[str, datetime]:
+    """Return until when these messages are true as statements, of those that are past, or will be."""
+    by_document = {derived_id("message", source): source for source in sources}
+    dated = select(DOCUMENT.c.id, DOCUMENT.c.invalid_at).where(DOCUMENT.c.id.in_(IDS), DOCUMENT.c.invalid_at.is_not(None))
+    return {by_document[row.id]: moment(row.invalid_at) for row in connection.execute(dated, {"ids": packed(by_document)})}
 
 
 def remembered(connection: Connection, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:

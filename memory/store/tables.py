@@ -221,7 +221,7 @@ class AuditRow(Row, table=True):
     __tablename__ = "audit"
     seq: int | None = _key()
     at: int = Field(sa_type=BigInteger)
-    verb: str = Field(sa_type=String(12))  # forget | correct | opt_out | opt_in
+    verb: str = Field(sa_type=String(12))  # forget | correct | opt_out | opt_in | a state tool
     by: str | None = None
     viewer_id: str | None = None
     lines: int = 0
@@ -239,6 +239,17 @@ class CorrectionRow(Row, table=True):
     by: str | None = None
     command_id: str | None = None
     line_ids: list[str] = Field(sa_type=JSON)
+
+
+class StateCallRow(Row, table=True):
+    """A tool call on structured state that was carried out: its key, its turn, and whom it keeps out of that turn's facts."""
+
+    __tablename__ = "state_call"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    key: str = Field(primary_key=True)
+    turn_id: str | None = Field(default=None, index=True)
+    at: int = Field(sa_type=BigInteger)
+    held: list[str] = Field(sa_type=JSON)  # viewer ids
 
 
 class MemoryJob(Row, table=True):
