@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
-from builders_live import message
+from builders_forget import files_with
+from builders_live import at, message
 from builders_tools import a_talk, asks, calls_all, to_bot
 from fakes.llm_server import says
+
+from memory import ForgetRequest
 
 RIGHT = asks("memory_correct", old="Birba", new="Briciola")
 
@@ -81,3 +84,15 @@ async def test_words_that_nobody_wrote_are_told_as_such(tmp_path: Path) -> None:
     async with a_talk(tmp_path, asks("memory_forget", words="Venezia"), says("Non ne so nulla")) as talk:
         assert await talk.hears(to_bot("dimentica dove vivo")) == ["Non ne so nulla"]
         assert "nothing that the speaker wrote" in talk.results()[0]["error"]
+
+
+async def test_forgetting_a_viewer_takes_their_records_out_of_every_file(tmp_path: Path) -> None:
+    note = asks("note_set", text="porto il Moscato alla cena")
+    async with a_talk(tmp_path, note, says("Segnato!")) as talk:
+        await talk.hears(to_bot("segna che porto il Moscato alla cena"))
+        assert [record.text for record in await talk.records()] == ["porto il Moscato alla cena"]
+        assert files_with(tmp_path, "Moscato") != []
+        await talk.chat.memory.forget(ForgetRequest(scope="viewer", at=at(60), viewer_id="id-alice"))
+        await talk.chat.memory.run_jobs()
+        assert await talk.records() == []
+    assert files_with(tmp_path, "Moscato") == []
