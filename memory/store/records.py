@@ -1,11 +1,13 @@
 """Structured state that is about a viewer: counted, and erased with them."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from memory.normalise import spaced
 from memory.store import state_calls
+from memory.store.document_writes import chunks
 from memory.store.scrub import clean
 from memory.store.state import STATE
 
@@ -32,6 +34,15 @@ def erase(connection: Connection, viewer_id: str, until: int, words: str = "") -
         else:
             connection.execute(delete(STATE).where(named))
     return len(found)
+
+
+def drop_made_of(connection: Connection, line_ids: Sequence[str]) -> int:
+    """Erase the records that these messages asked for; return how many."""
+    dropped = 0
+    for piece in chunks(list(map(clean, line_ids))):
+        made = delete(STATE).where(func.json_extract(STATE.c.fields, "$.source").in_(piece))
+        dropped += connection.execute(made).rowcount
+    return dropped
 
 
 def _holds(row: Row[Any], words: str) -> bool:
