@@ -33,6 +33,7 @@ from bot.tools import Toolbox
 from bot.turn import TurnOutcome, TurnParts
 from config.settings import Settings
 from memory import (
+    BackupPlan,
     Batch,
     BotIdentity,
     CachedEmbedder,
@@ -43,6 +44,7 @@ from memory import (
     E5Embedder,
     Embedder,
     EmbeddingCache,
+    Fading,
     Fusion,
     Gate,
     JobLimits,
@@ -51,6 +53,7 @@ from memory import (
     MemorySettings,
     ModelUnavailable,
     OpenAIEmbedder,
+    Quotas,
     Recipe,
     StoreUnavailable,
     Turn,
@@ -95,19 +98,7 @@ def recipe_of(settings: Settings) -> Recipe:
             retrieve_seconds=retrieval.retrieve_seconds,
             recall_seconds=retrieval.recall_seconds,
         ),
-        limits=Limits(
-            history_messages=settings.history.messages,
-            viewers=settings.planner.viewers,
-            viewers_max=settings.planner.viewers_max,
-            viewer_hits=retrieval.viewer_hits,
-            episode_hits=retrieval.episode_hits,
-            lore_hits=retrieval.lore_hits,
-            state_hits=retrieval.state_hits,
-            block_tokens=budget.block_tokens,
-            section_shares={
-                name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")
-            },
-        ),
+        limits=_limits(settings),
         fusion=Fusion(
             method=fusion.method,
             k=fusion.k,
@@ -125,6 +116,22 @@ def recipe_of(settings: Settings) -> Recipe:
     )
 
 
+def _limits(settings: Settings) -> Limits:
+    retrieval, budget = settings.retrieval, settings.budget
+    return Limits(
+        history_messages=settings.history.messages,
+        viewers=settings.planner.viewers,
+        viewers_max=settings.planner.viewers_max,
+        viewer_hits=retrieval.viewer_hits,
+        episode_hits=retrieval.episode_hits,
+        claim_hits=retrieval.claim_hits,
+        lore_hits=retrieval.lore_hits,
+        state_hits=retrieval.state_hits,
+        block_tokens=budget.block_tokens,
+        section_shares={name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")},
+    )
+
+
 def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
     """Return what `open_memory` needs for the memory in `directory`."""
     kept = settings.retention
@@ -133,11 +140,21 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         recipe=recipe_of(settings),
         caches=Caches(**settings.caches.model_dump()),
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
+        backup=backup_plan(settings, directory),
+        quotas=Quotas(per_stream=settings.facts.per_stream, total=settings.facts.total),
+        fading=Fading(half_life_days=settings.facts.fade_half_life_days, floor=settings.facts.fade_floor),
         synchronous=settings.storage.synchronous,
         block_language=settings.budget.language,
         languages=settings.persona.languages,
         ignored_bots=frozenset(settings.manners.ignored_bots),
     )
+
+
+def backup_plan(settings: Settings, directory: Path) -> BackupPlan:
+    """Return when and where the memory in `directory` is backed up; a folder outside of it has one within for each channel."""
+    chosen = settings.backup
+    place = chosen.directory / directory.name if chosen.directory.is_absolute() else directory / chosen.directory
+    return BackupPlan(every_hours=chosen.every_hours, keep=chosen.keep, directory=place)
 
 
 def embedder_of(settings: Settings, directory: Path) -> Embedder:

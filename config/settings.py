@@ -11,11 +11,13 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from config.errors import ConfigError, explain
 from config.files import read_secrets, read_toml, refuse_secrets
 from config.sections import (
+    Backup,
     Batching,
     Budget,
     Caches,
     Commands,
     Embedding,
+    Facts,
     Fusion,
     History,
     Jobs,
@@ -55,7 +57,9 @@ class Settings(BaseSettings):
     budget: Budget = Budget()
     caches: Caches = Caches()
     jobs: Jobs = Jobs()
+    facts: Facts = Facts()
     retention: Retention = Retention()
+    backup: Backup = Backup()
     embedding: Embedding = Embedding()
     llm: Llm = Llm()
 
