@@ -14,7 +14,7 @@ from fakes.noted_embedder import NotedEmbedder
 from sqlalchemy import Connection, CursorResult, delete, insert, select, update
 
 from memory.clock import Clock, VirtualClock
-from memory.index import Indexer
+from memory.index import Indexer, Meaning
 from memory.model import JobRow
 from memory.recipes import JobLimits
 from memory.store import outbox
@@ -160,8 +160,14 @@ async def open_database(directory: Path) -> Database:
     return database
 
 
-def an_indexer(database: Database, vectors: FileVectors, embedder: NotedEmbedder | None = None) -> Indexer:
-    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder(), clock=VirtualClock(START))
+def whole(_: str, text: str) -> tuple[str, ...]:
+    return (text,)
+
+
+def an_indexer(
+    database: Database, vectors: FileVectors, embedder: NotedEmbedder | None = None, *, meaning: Meaning = whole
+) -> Indexer:
+    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder(), clock=VirtualClock(START), meaning=meaning)
 
 
 async def turns(database: Database, numbers: Sequence[int], *, reply: bool = False) -> list[str]:
