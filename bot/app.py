@@ -34,6 +34,7 @@ from bot.turn import TurnOutcome, TurnParts
 from config.settings import Settings
 from lore.loader import load_canon
 from memory import (
+    BackupPlan,
     Batch,
     BotIdentity,
     CachedEmbedder,
@@ -133,11 +134,19 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         recipe=recipe_of(settings),
         caches=Caches(**settings.caches.model_dump()),
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
+        backup=backup_plan(settings, directory),
         synchronous=settings.storage.synchronous,
         block_language=settings.budget.language,
         languages=settings.persona.languages,
         ignored_bots=frozenset(settings.manners.ignored_bots),
     )
+
+
+def backup_plan(settings: Settings, directory: Path) -> BackupPlan:
+    """Return when and where the memory in `directory` is backed up; a folder outside of it has one within for each channel."""
+    chosen = settings.backup
+    place = chosen.directory / directory.name if chosen.directory.is_absolute() else directory / chosen.directory
+    return BackupPlan(every_hours=chosen.every_hours, keep=chosen.keep, directory=place)
 
 
 def embedder_of(settings: Settings, directory: Path) -> Embedder:
@@ -315,6 +324,7 @@ def twitch_settings(settings: Settings) -> TwitchSettings:
     return TwitchSettings(
         client_id=chosen.client_id,
         channel=chosen.channel.lower().lstrip("#"),
+        bot=chosen.bot.lower().lstrip("@"),
         token_file=settings.storage.data_dir / chosen.token_file,
         client_secret=chosen.client_secret.get_secret_value(),
         access_token=chosen.access_token.get_secret_value(),

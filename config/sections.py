@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
 
 Seconds = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -44,6 +45,12 @@ class Twitch(Section):
 
     client_id: str = Field(default="", description="Client id of the application registered at dev.twitch.tv.")
     channel: str = Field(default="", description="Login of the channel to join, without #.")
+    bot: str = Field(default="", description="Login of the bot's account. `ricordo login` takes no other.")
+    redirect_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=17563,
+        description="Port of the page on this machine that a browser is sent back to: register http://localhost:PORT. 0: a "
+        "free one.",
+    )
     token_file: Path = Field(
         default=Path("twitch-tokens.json"), description="Where tokens are kept (mode 0600), inside data_dir."
     )
@@ -198,6 +205,16 @@ class Retention(Section):
     dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
 
 
+class Backup(Section):
+    """Backups that are made while the bot runs. What chat has removed is taken out of them, too."""
+
+    every_hours: Seconds = Field(default=24.0, description="Time between two backups, in hours; 0 makes none.")
+    keep: Positive = Field(default=3, description="Newest backups that are kept.")
+    directory: Path = Field(
+        default=Path("backups"), description="Where they lie; a relative folder is one inside each channel's memory."
+    )
+
+
 class Embedding(Section):
     """The model that turns text into vectors. After a change run `ricordo reindex`."""
 
@@ -233,6 +250,11 @@ class Llm(Section):
     )
     tool_rounds: Positive = Field(default=3, description="Answers with tool calls in one turn; then the model must speak.")
     tool_calls: Positive = Field(default=6, description="Tool calls carried out in one turn.")
+    read_price: Amount = Field(
+        default=0.0,
+        description="Price of a million tokens read, in your currency; evaluations add up what they cost. 0: unknown.",
+    )
+    written_price: Amount = Field(default=0.0, description="Price of a million tokens written. 0: unknown.")
     api_key: SecretStr = Field(
         default=SecretStr(""),
         description="Key of the endpoint. Environment or secrets file only.",

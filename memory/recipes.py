@@ -119,6 +119,15 @@ class JobLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackupPlan:
+    """Backups that are made by the clock; a relative directory lies within that of the memory."""
+
+    every_hours: float = 24.0  # 0: none
+    keep: int = 3
+    directory: Path = Path("backups")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
     """Everything `open_memory` needs, as values; composition roots build it from the configuration."""
 
@@ -126,6 +135,7 @@ class MemorySettings:
     recipe: Recipe = Recipe()
     caches: Caches = Caches()
     jobs: JobLimits = JobLimits()
+    backup: BackupPlan = BackupPlan()
     synchronous: str = "normal"  # or "full"
     block_language: str = "it"  # headings of the block: it | en
     languages: tuple[str, ...] = ("it", "en")

@@ -27,7 +27,7 @@ SAMPLE = "osteria.jsonl"
 NEXT = (
     ("memory show gattomatto --data out/demo/memory", "what it remembers of one viewer"),
     ("replay chat.jsonl --show", "play a chat log of your own"),
-    ("config init", "begin the set-up for Twitch"),
+    ("setup", "connect the bot to Twitch, step by step"),
 )
 
 
@@ -83,15 +83,15 @@ def run_command(
     Example: ricordo run
     """
     settings = load_settings(config)
+    if not demo:
+        _refuse_half_an_account(settings)
     if can_go_live(settings) and not demo:
         set_up_logs(settings.log)
         asyncio.run(_run_bot(settings))
         return
     set_up_logs(settings.log, default="warning")
     if not demo:
-        out.print(
-            "[bold]No Twitch account is configured: playing the bundled chat. `ricordo config init` begins the set-up.[/]"
-        )
+        out.print("[bold]No Twitch account is configured: playing the bundled chat. `ricordo setup` connects one.[/]")
     output = Path("out/demo")
     refuse_in_use(output / "memory")
     shutil.rmtree(output, ignore_errors=True)
@@ -100,6 +100,13 @@ def run_command(
     write_summary(output / "summary.json", summary)
     _print_lines(summary_lines(summary, output))
     _print_lines(["", "try next:", *_next()])
+
+
+def _refuse_half_an_account(settings: Settings) -> None:
+    """Say what is missing where an account is configured but not connected: whoever set it up does not want a demo."""
+    if settings.twitch.client_id and settings.twitch.channel and not can_go_live(settings):
+        msg = "the bot's account is not connected: run `ricordo login` (or `ricordo run --demo`)"
+        raise CommandFailed(msg, Exit.REFUSED)
 
 
 def _next() -> list[str]:

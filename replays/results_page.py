@@ -94,7 +94,9 @@ def _ranked(summary: Mapping[str, Any], name: str) -> list[str]:
             if group not in {"all", "abstention"}
         ]
     whole = {system: systems[system] for system in WHOLE if system in systems}
-    tables += [_titled("The newest lines, and everything", _present(groups["all"], whole, "all")) for groups in whole.values()]
+    tables += [
+        _titled("The newest lines, and everything", _present(groups.get("all", {}), whole, "all")) for groups in whole.values()
+    ]
     return [*tables, _titled("The bot's block, by category", _block(systems.get(BLOCK_ROW, {})))]
 
 
@@ -114,7 +116,7 @@ def _turned(head: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence
 
 def _present(figures: Mapping[str, Any], systems: Mapping[str, Any], group: str) -> str:
     columns = [name for name, figure in figures.items() if figure.get("value") is not None]
-    rows = [[system, *(_figure(groups[group].get(column)) for column in columns)] for system, groups in systems.items()]
+    rows = [[system, *(_figure(groups.get(group, {}).get(column)) for column in columns)] for system, groups in systems.items()]
     return _turned(["metric", *systems], columns, rows)
 
 

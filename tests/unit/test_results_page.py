@@ -87,3 +87,9 @@ def test_a_summary_is_read_from_its_folder_and_others_are_refused(tmp_path: Path
     other = write(tmp_path / "other.json", {"benchmark": "chess"})
     with pytest.raises(BenchmarkError, match=r"other\.json: neither `benchmark` nor `recipes`"):
         read_summary(other)
+
+
+def test_a_run_of_questions_without_an_answer_alone_still_makes_a_page() -> None:
+    abstaining = {"abstention": {"session recall_any@5": {"value": None, "count": 0}, "abstained": {"value": 1.0, "count": 2}}}
+    systems = {"memory": abstaining, "memory, the bot's block": abstaining, "full history": abstaining}
+    assert "## LongMemEval" in page([a_summary("longmemeval", systems)])
