@@ -14,13 +14,14 @@ from fakes.noted_embedder import NotedEmbedder
 from sqlalchemy import Connection, CursorResult, delete, insert, select, update
 
 from memory.clock import Clock, VirtualClock
-from memory.index import Indexer, Meaning
+from memory.index import Indexer
 from memory.model import JobRow
 from memory.recipes import JobLimits
 from memory.store import outbox
 from memory.store.database import Database
 from memory.store.stamps import milliseconds
 from memory.store.tables import DocumentRow, DocumentSourceRow, LineRow, StreamRow, TurnRow, table_of
+from memory.vectorise import Meaning
 from memory.worker import Worker
 
 _DOCUMENT = table_of(DocumentRow)
