@@ -353,7 +353,7 @@ def _our_errors(doing: str) -> Iterator[None]:
             raise TwitchRefused(ENDED) from None
         msg = (
             f"Twitch refused to {doing} (HTTP {error.status}); check client id and secret, and run `ricordo login` "
-            "where the bot's token has ended or lacks a permission"
+            "where the bot's token has ended or lacks a permission; where the channel has banned the bot, unban it"
         )
         raise TwitchRefused(msg) from None
     except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:

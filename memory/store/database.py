@@ -8,7 +8,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -179,14 +179,13 @@ class Database:
             self._connection = self._writer.connect()
         connection, raw = self._connection, driver_connection(self._connection)
         raw.execute("BEGIN IMMEDIATE")
-        try:
+        with ExitStack() as unless_done:
+            unless_done.callback(raw.rollback)
+            unless_done.callback(connection.rollback)
             yield connection
             connection.commit()  # what the engine began by itself
             raw.commit()
-        except BaseException:
-            connection.rollback()
-            raw.rollback()
-            raise
+            unless_done.pop_all()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncSession]:
