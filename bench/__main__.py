@@ -95,6 +95,12 @@ def _answer(_: Path, out: Path, __: bool) -> list[Figure]:
     return answer.measure(out / "replay" / "memory")
 
 
+def _restart(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import restart  # noqa: PLC0415 - the same
+
+    return restart.measure(out / "restart", jobs=4000 if quick else 100_000, seconds=5 if quick else 30)
+
+
 def _told(figures: Sequence[Figure]) -> str:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{table(figures)}\n\n{os.cpu_count()} processors, load {load} in the last 1, 5, 15 minutes"
@@ -111,6 +117,7 @@ BENCHES: dict[str, Bench] = {
     "consolidate": _consolidate,
     "search": _search,
     "answer": _answer,
+    "restart": _restart,
 }
 
 if __name__ == "__main__":

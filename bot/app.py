@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +14,7 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
+from bot.canon import reloading
 from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
@@ -32,8 +32,8 @@ from bot.tool_rounds import ToolLimits
 from bot.tools import Toolbox
 from bot.turn import TurnOutcome, TurnParts
 from config.settings import Settings
-from lore.loader import load_canon
 from memory import (
+    BackupPlan,
     Batch,
     BotIdentity,
     CachedEmbedder,
@@ -81,6 +81,7 @@ class Hooks:
     recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
     said: Sequence[tuple[str, datetime]] = ()  # what that run said last, and when: it is not said again soon
     replies: Literal["bot", "log"] = "bot"
+    live: bool = False  # the canon is that of the configuration, and `!reload` may read it anew
 
 
 def recipe_of(settings: Settings) -> Recipe:
@@ -139,6 +140,7 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         recipe=recipe_of(settings),
         caches=Caches(**settings.caches.model_dump()),
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
+        backup=backup_plan(settings, directory),
         quotas=Quotas(per_stream=settings.facts.per_stream, total=settings.facts.total),
         fading=Fading(half_life_days=settings.facts.fade_half_life_days, floor=settings.facts.fade_floor),
         synchronous=settings.storage.synchronous,
@@ -146,6 +148,13 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         languages=settings.persona.languages,
         ignored_bots=frozenset(settings.manners.ignored_bots),
     )
+
+
+def backup_plan(settings: Settings, directory: Path) -> BackupPlan:
+    """Return when and where the memory in `directory` is backed up; a folder outside of it has one within for each channel."""
+    chosen = settings.backup
+    place = chosen.directory / directory.name if chosen.directory.is_absolute() else directory / chosen.directory
+    return BackupPlan(every_hours=chosen.every_hours, keep=chosen.keep, directory=place)
 
 
 def embedder_of(settings: Settings, directory: Path) -> Embedder:
@@ -227,11 +236,6 @@ def remember_channel(directory: Path, channel: Channel) -> None:
     (directory / CHANNEL_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-async def sync_canon(memory: Memory, folder: Path | None) -> int:
-    """Make the memory's canon equal to the files of `folder` (None: the bundled ones); return how many entries changed."""
-    return await memory.sync_lore(load_canon(folder or Path(str(files("lore").joinpath("canon")))))
-
-
 @asynccontextmanager
 async def language_model(settings: Settings) -> AsyncIterator[LanguageModel | None]:
     """Open the configured language model and close it on leaving; None, said in the log, where none is configured."""
@@ -294,12 +298,15 @@ def make_loop(
         if hooks.model:
             tools = toolbox_of(settings, hooks.model, memory, deleted)
             responder = llm_responder(settings, hooks.model, addressing, tools=tools)
+    playing = responder if isinstance(responder, LlmResponder) else None
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
     manners = Manners(_manners(settings), addressing)
     for text, at in hooks.said:
         manners.note_said(text, now=at)
         speaker.note_said(text, at)
+    become = playing.become if playing else None
+    reload = reloading(memory, settings.persona.canon, settings.persona.file, become=become)
     parts = TurnParts(
         memory=memory,
         responder=responder,
@@ -312,8 +319,9 @@ def make_loop(
         before=hooks.before,
         searched=hooks.searched,
         drafted=hooks.drafted,
+        reload=reload if hooks.live else None,
     )
-    on_stream = responder.meet if isinstance(responder, LlmResponder) else None
+    on_stream = playing.meet if playing else None
     return ChatLoop(parts, _loop_settings(settings, hooks), channel, on_turn=hooks.on_turn, on_stream=on_stream)
 
 

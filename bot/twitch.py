@@ -33,11 +33,6 @@ _MODERATION: tuple[_Kind, ...] = (
 _STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
 
 
-def wanted_types(settings: TwitchSettings) -> tuple[set[str], set[str]]:
-    """Return the types of event that the bot cannot do without, and those that it likes to hear."""
-    return {kind.type for kind in _required(settings)}, {kind.type for kind in _optional(settings)}
-
-
 def _required(settings: TwitchSettings) -> tuple[_Kind, ...]:
     return (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
 
@@ -353,7 +348,7 @@ def _our_errors(doing: str) -> Iterator[None]:
             raise TwitchRefused(ENDED) from None
         msg = (
             f"Twitch refused to {doing} (HTTP {error.status}); check client id and secret, and run `ricordo login` "
-            "where the bot's token has ended or lacks a permission"
+            "where the bot's token has ended or lacks a permission; where the channel has banned the bot, unban it"
         )
         raise TwitchRefused(msg) from None
     except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:

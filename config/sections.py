@@ -220,6 +220,16 @@ class Retention(Section):
     dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
 
 
+class Backup(Section):
+    """Backups that are made while the bot runs. What chat has removed is taken out of them, too."""
+
+    every_hours: Seconds = Field(default=24.0, description="Time between two backups, in hours; 0 makes none.")
+    keep: Positive = Field(default=3, description="Newest backups that are kept.")
+    directory: Path = Field(
+        default=Path("backups"), description="Where they lie; a relative folder is one inside each channel's memory."
+    )
+
+
 class Embedding(Section):
     """The model that turns text into vectors. After a change run `ricordo reindex`."""
 
@@ -327,6 +337,9 @@ class Commands(Section):
     wipe: tuple[str, ...] = Field(
         default=("wipe", "azzera"),
         description="Words for: forget everything of the channel. Broadcaster only.",
+    )
+    reload: tuple[str, ...] = Field(
+        default=("reload", "ricarica"), description="Words for: read persona and canon anew. Broadcaster only."
     )
     confirm_seconds: Seconds = Field(
         default=60.0, description="Time to confirm that one wants to be forgotten, or everything wiped."

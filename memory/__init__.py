@@ -1,17 +1,23 @@
 """The memory. Outsiders import from here alone."""
 
+from memory.backup import Kept as Kept
+from memory.backup import back_up as back_up
 from memory.barrier import held_viewers as held_viewers
 from memory.barrier import named_in as named_in
 from memory.block import history_items as history_items
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
+from memory.drift import Apart as Apart
+from memory.drift import DriftReport as DriftReport
+from memory.drift import measure_drift as measure_drift
 from memory.embed.cached import CachedEmbedder as CachedEmbedder
 from memory.embed.e5 import E5Embedder as E5Embedder
 from memory.embed.openai import OpenAIEmbedder as OpenAIEmbedder
 from memory.embed.use import UseEmbedder as UseEmbedder
 from memory.embedding import EmbedderKind as EmbedderKind
 from memory.embedding import make_embedder as make_embedder
+from memory.errors import BackupInvalid as BackupInvalid
 from memory.errors import BotMemoryError as BotMemoryError
 from memory.errors import CollectionLost as CollectionLost
 from memory.errors import DirectoryInUse as DirectoryInUse
@@ -19,6 +25,7 @@ from memory.errors import IndexUnavailable as IndexUnavailable
 from memory.errors import InvalidRow as InvalidRow
 from memory.errors import LeaseLost as LeaseLost
 from memory.errors import MemoryClosed as MemoryClosed
+from memory.errors import MemoryExists as MemoryExists
 from memory.errors import ModelMismatch as ModelMismatch
 from memory.errors import ModelUnavailable as ModelUnavailable
 from memory.errors import SchemaTooNew as SchemaTooNew
@@ -101,6 +108,7 @@ from memory.receipts import UndoRequest as UndoRequest
 from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
 from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
+from memory.recipes import BackupPlan as BackupPlan
 from memory.recipes import Caches as Caches
 from memory.recipes import Deadlines as Deadlines
 from memory.recipes import Fading as Fading
@@ -113,6 +121,9 @@ from memory.recipes import Quotas as Quotas
 from memory.recipes import Recipe as Recipe
 from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
+from memory.restoring import Restored as Restored
+from memory.restoring import read_backup as read_backup
+from memory.restoring import restore as restore
 from memory.rules import RulesInvalid as RulesInvalid
 from memory.state_orders import Refusal as Refusal
 from memory.state_orders import Rights as Rights

@@ -256,9 +256,9 @@ class Memory:
         parts.upkeep.poke()
         return changed
 
-    async def run_jobs(self) -> int:
-        """Run every due job to its end, now, in a fixed order; return how many ran. Replay settles with this."""
-        return await self._parts.upkeep.run_jobs()
+    async def run_jobs(self, limit: int | None = None) -> int:
+        """Run every due job, or `limit` of them, to its end, now, in a fixed order; return how many ran. Replay settles so."""
+        return await self._parts.upkeep.run_jobs(limit)
 
     async def begin_jobs(self) -> int:
         """Run every due job now, but only begin to index, beside what is done next; return how many ran.
@@ -292,7 +292,7 @@ class Memory:
         return await self._parts.reader.newest(collection_name("viewer", viewer_id), _MOST_DOCUMENTS)
 
     async def jobs(self, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
-        """Return background jobs, oldest first."""
+        """Return background jobs: under way, failing, dead, waiting, then finished ones, newest first."""
         return await self._parts.upkeep.jobs(state=state, kind=kind, limit=limit)
 
     async def reindex(self) -> int:

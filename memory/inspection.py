@@ -14,7 +14,7 @@ from memory.jobs import Jobs
 from memory.model import Document, JobRow, KnownViewer, StateRecord, Stream
 from memory.personal import Personal
 from memory.receipts import AuditEntry
-from memory.store import documents, outbox, overview
+from memory.store import documents, overview
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.instance_lock import InstanceLock
@@ -39,7 +39,8 @@ class Figures:
     unindexed: int  # living documents without a vector yet: found by words, not by meaning
     removals: int  # lines and viewers that stay removed
     jobs: Mapping[str, int]  # state -> count
-    lag_seconds: float  # age of the oldest waiting job
+    lag_jobs: int  # that wait
+    lag_seconds: float  # age of the oldest of them
     embedder: str | None  # that built the index; None: nothing was indexed yet
     first_at: datetime | None
     last_at: datetime | None
@@ -123,7 +124,7 @@ class Inspection:
         return await self._reader.streams(before=self._clock.now(), limit=limit)
 
     async def jobs(self, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
-        """Return background jobs, oldest first.
+        """Return background jobs: under way, failing, dead, waiting, then finished ones, newest first.
 
         Raises:
             ValueError: there is no such state; says which there are.
@@ -144,7 +145,7 @@ class Inspection:
 
     async def figures(self) -> Figures:
         """Return the memory in numbers."""
-        now = self._clock.now()
+        waiting, seconds = await self._jobs.lag()
         async with self._database.reading() as session:
             embedder = await documents.embedder(session)
         sums = await self._read(overview.sums)
@@ -160,7 +161,8 @@ class Inspection:
             unindexed=await self._read(overview.unindexed),
             removals=await self._read(overview.tombstones),
             jobs=await self._jobs.counts(),
-            lag_seconds=await self._read(lambda read: outbox.oldest_ready(read, now=now)),
+            lag_jobs=waiting,
+            lag_seconds=seconds,
             embedder=embedder,
             first_at=first,
             last_at=last,
@@ -193,13 +195,15 @@ async def inspect_memory(directory: Path, clock: Clock) -> AsyncIterator[Inspect
 
 @asynccontextmanager
 async def job_desk(directory: Path, clock: Clock) -> AsyncIterator[Jobs]:
-    """Give the jobs of the memory in `directory` to try again or to bury, while no bot works in it.
+    """Give the jobs of the memory in `directory` to try again or to bury, whether or not a bot works in it.
+
+    A bot that does sees the change at once: each statement is one transaction, and an attempt of it that is under way has lost
+    its lease.
 
     Raises:
-        DirectoryInUse: a bot works in it.
         StoreUnavailable, SchemaTooNew: as `inspect_memory`.
     """
-    async with _locked(directory) as database:
+    async with _beside(directory) as database:
         yield Jobs(database, clock)
 
 
@@ -218,7 +222,8 @@ async def doubt_index(directory: Path) -> None:
     """Take the vectors of every document for lost, and build the full text anew: the next `reindex` makes all of them again.
 
     Raises:
-        DirectoryInUse, StoreUnavailable, SchemaTooNew: as `job_desk`.
+        DirectoryInUse: a bot works in it.
+        StoreUnavailable, SchemaTooNew: as `inspect_memory`.
     """
     async with _locked(directory) as database:
         await database.write(overview.doubt_index)
@@ -226,17 +231,25 @@ async def doubt_index(directory: Path) -> None:
 
 @asynccontextmanager
 async def _locked(directory: Path) -> AsyncIterator[Database]:
-    path = directory / DATABASE
-    await (await Database.open_existing(path)).close()  # a folder without a memory gets none from this
+    await (await Database.open_existing(directory / DATABASE)).close()  # a folder without a memory gets none from this
     lock = InstanceLock.take(directory)
     try:
-        database = await Database.open(path)
-        try:
+        async with _beside(directory) as database:
             yield database
-        finally:
-            await database.close()
     finally:
         lock.release()
+
+
+@asynccontextmanager
+async def _beside(directory: Path) -> AsyncIterator[Database]:
+    """Open the database to write to it, as it is: one that another version must bring up to date is refused."""
+    path = directory / DATABASE
+    await (await Database.open_existing(path)).close()
+    database = await Database.open(path)
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 def _told_once(found: list[Found]) -> list[Found]:

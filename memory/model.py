@@ -367,6 +367,9 @@ class JobRow:
     run_after: datetime
     last_error: str | None
     error_kind: str | None
+    updated_at: datetime  # when it last changed
+    lease_until: datetime | None  # whose attempt is under way: until when it holds the job
+    payload: Mapping[str, Any]  # ids, never text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,7 +382,8 @@ class Health:
     turns: int
     documents: int
     jobs: Mapping[str, int]  # state -> count
-    lag_seconds: float  # age of the oldest ready job
+    lag_jobs: int  # that wait
+    lag_seconds: float  # age of the oldest of them
     embedder: str
     dimension: int
     problems: tuple[str, ...] = ()

@@ -159,6 +159,7 @@ def _upkeep(ground: _Ground) -> Upkeep:
         random=delays,
         meaning=Meaning(ground.rules),
     )
+    background.plan_backups(settings.backup)
     upkeep = Upkeep(
         background,
         ground.database,

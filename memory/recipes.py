@@ -121,6 +121,15 @@ class JobLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackupPlan:
+    """Backups that are made by the clock; a relative directory lies within that of the memory."""
+
+    every_hours: float = 24.0  # 0: none
+    keep: int = 3
+    directory: Path = Path("backups")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
     """How many facts and claims one author may leave; what exceeds it stays a message, and is found as one."""
 
@@ -147,6 +156,7 @@ class MemorySettings:
     recipe: Recipe = Recipe()
     caches: Caches = Caches()
     jobs: JobLimits = JobLimits()
+    backup: BackupPlan = BackupPlan()
     quotas: Quotas = Quotas()
     fading: Fading = Fading()
     synchronous: str = "normal"  # or "full"

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bot.cli import config, jobs, memory, state
+from bot.cli.backup import backup_command, restore_command
 from bot.cli.beliefs import history_command, rollback_command, undo_command
 from bot.cli.doctor import doctor_command
 from bot.cli.forget import audit_command, correct_command, export_command, forget_command
@@ -51,6 +52,8 @@ app.command("correct")(correct_command)
 app.command("export")(export_command)
 app.command("audit")(audit_command)
 app.command("reindex")(reindex_command)
+app.command("backup")(backup_command)
+app.command("restore")(restore_command)
 app.command("doctor")(doctor_command)
 app.add_typer(config.app, name="config")
 app.command("eval-locomo")(locomo_command)

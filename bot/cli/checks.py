@@ -3,36 +3,25 @@
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import aiohttp
 
 from bot.app import embedder_of
+from bot.cli.findings import Finding as Finding
+from bot.cli.jobs import lag_told
 from bot.cli.memory import size
 from bot.cli.place import Place
 from bot.cli.terminal import day
 from config.settings import Settings
 from memory import BotMemoryError, Figures, JobRow, WallClock, inspect_memory
 
-State = Literal["ok", "note", "wrong"]
 LITTLE_ROOM = 500 << 20  # bytes: a night of a busy chat takes a tenth of it
 LONG_LAG_SECONDS = 600.0
 ANSWER_SECONDS = 5.0
 MANY_JOBS = 10_000  # a week of comparisons, a few hundred collections each
 _REFUSED = (401, 403)
 _SERVER_FAULT = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line of the doctor. `note`: fine, but worth knowing; `wrong`: something must be done."""
-
-    what: str
-    state: State
-    text: str
-    advice: str = ""
 
 
 def check_folder(folder: Path) -> list[Finding]:
@@ -101,12 +90,13 @@ def _drift(figures: Figures, compared: Sequence[JobRow]) -> Finding:
 
 
 def _jobs(figures: Figures) -> Finding:
-    counted = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
+    states = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
+    counted = f"{states}; lag: {lag_told(figures.lag_jobs, figures.lag_seconds)}"
     if figures.jobs.get("dead"):
         advice = "`ricordo jobs --state dead` shows why; then `ricordo jobs retry ID` or `ricordo jobs bury ID`"
         return Finding(what="jobs", state="wrong", text=f"some gave up: {counted}", advice=advice)
     if figures.lag_seconds > LONG_LAG_SECONDS:
-        text = f"the oldest waits since {figures.lag_seconds / 60:,.0f} minutes: {counted}"
+        text = f"the work is behind: {counted}"
         advice = "start the bot; where it runs, look into its log for job_failed"
         return Finding(what="jobs", state="note", text=text, advice=advice)
     return Finding(what="jobs", state="ok", text=counted)

@@ -87,3 +87,14 @@ def channel_of(folder: Path) -> Channel | None:
         return Channel(id=str(known["id"]), login=str(known["login"]), name=str(known["name"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def whose(place: Place) -> Channel:
+    """Return the channel whose memory lies at a place.
+
+    Raises:
+        CommandFailed: no file says so.
+    """
+    if place.channel is None:
+        raise CommandFailed(f"{place.folder} lacks its channel.json, which says whose memory it is: start the bot once")
+    return place.channel

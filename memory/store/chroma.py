@@ -14,12 +14,14 @@ from typing import Self
 import numpy as np
 import structlog
 
-from memory.errors import InvalidRow, ModelMismatch
+from memory.errors import ModelMismatch
 from memory.ports import Vectors
 from memory.store.calls import Calls
+from memory.store.folder_client import Write
 from memory.store.folders import FolderLimits
-from memory.store.sharded import ShardedCollections, Write
+from memory.store.sharded import ShardedCollections
 from memory.store.vector_cache import VectorCache
+from memory.store.vector_writes import Writing, checked, merged
 
 _CHUNK = 10  # an upsert holds the interpreter for its whole length: 5 ms
 _BULK_CHUNK = 64  # 10-15 ms
@@ -71,6 +73,31 @@ class ChromaIndex:
         """Collections open inside Chroma, each at 2.6 MiB and four file handles."""
         return self._store.touched
 
+    @property
+    def identity(self) -> str:
+        """The name of this index: another one where its files were lost and made anew."""
+        return self._store.identity
+
+    def doubt(self) -> None:
+        """Take every collection for lost until `vouch` or `trust`."""
+        self._store.doubt()
+
+    def vouch(self, collections: Sequence[str]) -> None:
+        """These collections hold what they should."""
+        self._store.vouch(collections)
+
+    def trust(self) -> None:
+        """All collections hold what they should."""
+        self._store.trust()
+
+    async def names(self) -> set[str]:
+        """Return what all collections are called in the folders."""
+        return await self._reads.run(self._store.names)
+
+    async def look(self) -> bool:
+        """Return whether files of the index were taken away under it; what is left of it is opened anew."""
+        return await self._writes.run(self._store.look)
+
     async def upsert(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
         """Store vectors under their ids, 10 rows a Chroma call, so that the loop is never held for long.
 
@@ -80,7 +107,7 @@ class ChromaIndex:
             CollectionLost: drop the collection and store all of it.
             IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
         """
-        await self._upsert([_checked(collection, ids, vectors)], _CHUNK)
+        await self._upsert([checked(collection, ids, vectors)], _CHUNK)
 
     async def upsert_many(self, writes: Sequence[tuple[str, Sequence[str], Vectors]]) -> None:
         """Store into many collections, folder by folder and in larger calls: for the indexer's batches.
@@ -88,7 +115,7 @@ class ChromaIndex:
         Raises:
             The same as `upsert`, for any of them; after `CollectionLost` the other collections are stored.
         """
-        await self._upsert(_merged([_checked(*write) for write in writes]), _BULK_CHUNK)
+        await self._upsert(merged([checked(*write) for write in writes]), _BULK_CHUNK)
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Remove ids, from memory at once; missing ones are fine. `vacuum` erases their bytes.
@@ -99,7 +126,7 @@ class ChromaIndex:
         if not ids:
             return
         self._cache.delete(collection, ids)
-        with _Writing(self._cache, [collection]) as done:
+        with Writing(self._cache, [collection]) as done:
             await self._writes.run(partial(self._store.delete, collection, list(ids)), late=done.end)
             done.mark()
             self._cache.end_delete(collection, ids)
@@ -111,7 +138,7 @@ class ChromaIndex:
             IndexUnavailable: it may still be there; repeat the call.
         """
         self._cache.drop(collection)
-        with _Writing(self._cache, [collection]) as done:
+        with Writing(self._cache, [collection]) as done:
             await self._writes.run(partial(self._store.drop, collection), late=done.end)
 
     async def search(self, collection: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
@@ -169,74 +196,11 @@ class ChromaIndex:
         writes = [write for write in writes if len(write.ids)]
         if not writes:
             return
-        with _Writing(self._cache, [write.collection for write in writes]) as done:
+        with Writing(self._cache, [write.collection for write in writes]) as done:
             fresh = await self._writes.run(partial(self._store.upsert, writes, chunk), late=done.end)
             done.mark()
             for write in writes:
                 self._cache.end_upsert(write.collection, write.ids, write.vectors, fresh=write.collection in fresh)
-
-
-class _Writing:
-    """A write in hand: the cache takes it over where it is known to have succeeded, and forgets the collection where not."""
-
-    def __init__(self, cache: VectorCache, collections: Sequence[str]) -> None:
-        self._cache, self._collections, self._known = cache, collections, False
-        for collection in collections:
-            cache.begin_write(collection)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or not issubclass(kind, asyncio.CancelledError):
-            self.end()
-
-    def mark(self) -> None:
-        """The write succeeded, and the cache is told."""
-        self._known = True
-
-    def end(self) -> None:
-        """The write is over; also called by a thread's late end, when nobody waits any more."""
-        if not self._known:
-            self._known = True
-            for collection in self._collections:
-                self._cache.end_unknown(collection)
-
-
-def _checked(collection: str, ids: Sequence[str], vectors: Vectors) -> Write:
-    """Refuse what Chroma would choke on; of equal ids the last wins."""
-    rows = np.ascontiguousarray(vectors, dtype=np.float32)
-    if rows.ndim != 2 or len(rows) != len(ids) or (len(ids) and not rows.shape[1]):  # noqa: PLR2004  a matrix
-        msg = f"{len(ids)} ids need as many rows of vectors, not an array of shape {rows.shape}; this is a programming error."
-        raise InvalidRow(msg)
-    if not np.isfinite(rows).all():
-        msg = f"A vector for {collection!r} is not finite; embed its text again or leave it out."
-        raise InvalidRow(msg)
-    if bad := [document_id for document_id in ids if not _storable(document_id)]:
-        msg = f"The id {bad[0][:60]!r} is empty or holds NUL or half a surrogate pair; leave this document out."
-        raise InvalidRow(msg)
-    last = {document_id: row for row, document_id in enumerate(ids)}
-    return Write(collection=collection, ids=list(last), vectors=rows[list(last.values())])
-
-
-def _storable(document_id: str) -> bool:
-    return bool(document_id) and "\0" not in document_id and not any("\ud800" <= letter <= "\udfff" for letter in document_id)
-
-
-def _merged(writes: Sequence[Write]) -> list[Write]:
-    groups: dict[str, list[Write]] = {}
-    for write in writes:
-        if len(write.ids):
-            groups.setdefault(write.collection, []).append(write)
-    return [_joined(name, group) if len(group) > 1 else group[0] for name, group in groups.items()]
-
-
-def _joined(collection: str, group: Sequence[Write]) -> Write:
-    ids = [document_id for write in group for document_id in write.ids]
-    if len({write.vectors.shape[1] for write in group}) > 1:
-        msg = f"Vectors of different lengths for {collection!r}; run `ricordo reindex` after changing the embedding model."
-        raise ModelMismatch(msg)
-    return _checked(collection, ids, np.concatenate([write.vectors for write in group]))
 
 
 def _same_length(collection: str, dimension: int, query: Vectors) -> None:

@@ -183,10 +183,9 @@ class Database:
             yield connection
             connection.commit()  # what the engine began by itself
             raw.commit()
-        except BaseException:
+        finally:  # nothing is left to roll back after a commit
             connection.rollback()
             raw.rollback()
-            raise
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncSession]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, or_, select, update
 
-from memory.store import facts, tombstones
+from memory.store import facts, records, tombstones
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
 from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
 from memory.store.streams import stream_for
@@ -31,6 +31,7 @@ def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     The bot's replies to nothing but erased lines go too. A fact that an erased one had superseded is true again.
     """
     tombstones.bury(connection, "line", ids, at)
+    records.drop_made_of(connection, ids)
     rows = [row for row in lines_by_id(connection, list(dict.fromkeys(ids))).values() if row.deleted_at is None]
     replies = _replies_to(connection, {row.id for row in rows}, rows)
     for piece in chunks([row.seq for row in (*rows, *replies)]):

@@ -49,6 +49,11 @@ def claim(connection: Connection, channel: Channel) -> None:
         )
 
 
+def owner(connection: Connection) -> str | None:
+    """Return the id of the channel whose memory this is."""
+    return value_of(connection, _CHANNEL)
+
+
 def counts(connection: Connection) -> dict[str, int]:
     """Return how many viewers, streams, messages, turns (recorded) and documents there are."""
     asked = {

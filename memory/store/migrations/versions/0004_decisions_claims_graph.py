@@ -6,8 +6,8 @@ Facts from before get the decisions that their rows tell of; their edges come wi
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005"
-down_revision = "0006"
+revision = "0004"
+down_revision = "0003"
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _ASSERTED = """
 INSERT INTO decision (act, fact_id, at, verb, step, invalid_at, by_id)
