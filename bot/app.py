@@ -16,7 +16,7 @@ from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
 from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
-from bot.live import LiveSettings, run_live, stopping_on_signals
+from bot.live import LiveSettings, run_live
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
 from bot.loop import ChatLoop
@@ -28,6 +28,7 @@ from bot.remembering import MemoryResponder
 from bot.reply import LlmResponder
 from bot.responder import Responder
 from bot.speak import ConsoleVoice, DryVoice, Speaker, SpeakSettings, Voice
+from bot.stopping import Stopping, stopping_on_signals
 from bot.tombstones import Tombstones
 from bot.turn import TurnOutcome, TurnParts
 from bot.twitch import TwitchConnection
@@ -283,15 +284,25 @@ def make_loop(
 
 
 async def run_bot(settings: Settings) -> None:
-    """Go live with the configured account until SIGTERM or SIGINT.
+    """Go live with the configured account until SIGTERM or SIGINT; see `bot.stopping` for what these do.
 
     Raises:
         LiveError: Twitch refuses what the bot cannot do without, or could not be heard again.
         BotMemoryError: the memory cannot be opened.
     """
+    stopping = Stopping()
+    try:
+        with stopping_on_signals(stopping):
+            await _evening(settings, stopping)
+    except asyncio.CancelledError:
+        if not stopping.asked.is_set():
+            raise
+        log.info("stopped_while_starting")
+
+
+async def _evening(settings: Settings, stopping: Stopping) -> None:
     clock, data_dir = WallClock(), settings.storage.data_dir
     make_folder(data_dir)
-    stop = asyncio.Event()
     async with TwitchConnection(twitch_settings(settings), clock) as twitch:
         account = await twitch.log_in()
         directory = data_dir / f"channel-{account.channel.id}"
@@ -303,8 +314,9 @@ async def run_bot(settings: Settings) -> None:
             await memory.start_worker()
             hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice(), model=model)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            with stopping_on_signals(stop):
-                await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)
+            await run_live(
+                loop, twitch, LiveSettings(), clock, stopping=stopping, first=account.stream, waiting=memory.waiting
+            )  # fmt: skip
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:

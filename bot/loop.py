@@ -97,6 +97,10 @@ class ChatLoop:
         """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
         return self._behind > 0
 
+    def hush(self) -> None:
+        """Answer nobody any more: what is fed from now on is stored, and that is all."""
+        self._parts.manners.leaving = True
+
     async def start(self) -> None:
         """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
 
@@ -106,7 +110,8 @@ class ChatLoop:
         if self._settings.resume:
             return
         for batch in await self._memory.unrecorded():
-            self._remember_ids(batch)
+            for line in batch.lines:
+                self._remember(line.id)
             await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
             self._counts["turns_cut_off"] += 1
 
@@ -375,10 +380,6 @@ class ChatLoop:
         self._seen[line_id] = None
         while len(self._seen) > self._settings.seen_ids:
             self._seen.popitem(last=False)
-
-    def _remember_ids(self, batch: Batch) -> None:
-        for line in batch.lines:
-            self._remember(line.id)
 
     def _note_failure(self, event: str, error: Exception, **fields: str) -> None:
         """Log where it happened, not what it says: the text of an exception may quote the chat."""

@@ -65,6 +65,7 @@ class Manners:
     def __init__(self, settings: MannersSettings, addressing: Addressing) -> None:
         """Take the policy and whom the chat means when it means the bot."""
         self.quiet = False  # a moderator told the bot to be silent
+        self.leaving = False  # the bot is about to end: what it hears is stored, nobody is asked for an answer
         self.addressing = addressing
         self._settings = settings
         self._blocked = _word_pattern(settings.blocked_words)
@@ -108,7 +109,7 @@ class Manners:
 
     def may_serve(self, viewer_id: str, badges: tuple[str, ...], *, now: datetime) -> bool:
         """Return whether a viewer's command is answered now; it counts as an answer to them."""
-        if self.quiet or not self._may_ask(viewer_id, badges, now):
+        if self.quiet or self.leaving or not self._may_ask(viewer_id, badges, now):
             return False
         self._start_cooldowns(viewer_id, now)
         return True
@@ -121,6 +122,7 @@ class Manners:
             "policy_never": rules.answer == "never",
             "not_addressed": not asked,
             "quiet": self.quiet,
+            "stopping": self.leaving,
             "late": now - batch.closed_at > timedelta(seconds=rules.late_seconds),
             "channel_cooldown": self._last_answer is not None and batch.closed_at - self._last_answer < cooling,
         }

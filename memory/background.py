@@ -6,6 +6,7 @@ from random import Random
 from memory.clock import Clock
 from memory.index import GROUP, BulkIndex, Indexer
 from memory.ports import Embedder
+from memory.precedence import Precedence
 from memory.purge import Purger
 from memory.recipes import JobLimits
 from memory.schedule import Schedule
@@ -28,9 +29,11 @@ class Background:
         clock: Clock,
         limits: JobLimits,
         random: Random,
+        precedence: Precedence | None = None,
     ) -> None:
         """Register the handlers of `index`, `purge` and `drift`; nothing runs yet. `random` is seeded in a replay."""
-        self.worker = Worker(database, clock=clock, limits=limits, random=random)
+        self._precedence = precedence or Precedence()
+        self.worker = Worker(database, clock=clock, limits=limits, random=random, give_way=self._precedence.giving_way)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock)
         self.purger = Purger(database, embedder=embedder, clock=clock, unindex=self.indexer.purge, vacuum=vectors.vacuum)
         self._limits = limits
@@ -61,6 +64,7 @@ class Background:
         if self._schedule is None:
             self._schedule = Schedule(data_dir, self._limits, self.worker.ask)
             await self._schedule.start()
+        self._precedence.begin()
         await self.worker.start()
 
     async def stop(self) -> None:
@@ -68,5 +72,6 @@ class Background:
         if self._schedule is not None:
             await self._schedule.stop()
             self._schedule = None
+        self._precedence.end()
         await self.worker.stop()
         await self.indexer.stop()

@@ -26,7 +26,9 @@ from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
 from memory.optout import OptOuts
 from memory.personal import Personal
+from memory.polite import PoliteEmbedder
 from memory.ports import Embedder
+from memory.precedence import Precedence
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
@@ -61,6 +63,7 @@ class Parts:
     surroundings: Surroundings
     caches: RecallCaches
     slot: Slot
+    precedence: Precedence
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
@@ -99,6 +102,7 @@ class _Ground:
     index: ChromaIndex
     abandoned: Abandoned
     caches: RecallCaches
+    precedence: Precedence
 
 
 async def open_parts(
@@ -110,7 +114,8 @@ async def open_parts(
         database = await Database.open(settings.data_dir / "memory.db", synchronous=settings.synchronous)
         opening.push_async_callback(database.close)
         await database.write(lambda connection: meta.claim(connection, channel))
-        index = await ChromaIndex.open(settings.data_dir)
+        precedence = Precedence()
+        index = await ChromaIndex.open(settings.data_dir, give_way=precedence.give_way)
         opening.push_async_callback(index.close)
         abandoned = Abandoned()
         ground = _Ground(
@@ -121,6 +126,7 @@ async def open_parts(
             index=index,
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
+            precedence=precedence,
         )
         opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
@@ -137,7 +143,13 @@ def _upkeep(ground: _Ground) -> Upkeep:
     load_languages(settings.languages)  # what is wrong with a rule file is said now, not by a job
     delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
     background = Background(
-        ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
+        ground.database,
+        vectors=ground.index,
+        embedder=PoliteEmbedder(embedder, ground.precedence),
+        clock=clock,
+        limits=settings.jobs,
+        random=delays,
+        precedence=ground.precedence,
     )
     upkeep = Upkeep(
         background,
@@ -181,6 +193,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         surroundings=surroundings,
         caches=caches,
         slot=slot,
+        precedence=ground.precedence,
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),

@@ -29,7 +29,8 @@ Chore = Callable[[], Awaitable[object]]
 _UNKNOWN_ATTEMPTS = 10  # an error nobody foresaw is given up earlier than an outage
 _LONGEST_PAUSE_SECONDS = 10.0  # the loop looks again by itself, whatever became of the pokes
 _SHORTEST_PAUSE_SECONDS = 0.05
-_STOP_SECONDS = 5.0  # a handler under way may finish; then it is cancelled and its jobs are given back
+_STOP_SECONDS = 1.0  # a handler under way may finish; then it is cancelled and its jobs are given back
+_LIVE_GROUP = 32  # a second or two of work, however much waits: the bot can stop, and the lease outlives it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +50,17 @@ class Worker:
         limits: JobLimits,
         random: Random,
         handler_seconds: float = 600.0,
+        give_way: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed."""
+        """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed.
+
+        `give_way` is awaited before each group in the background: it may wait while the chat is served.
+        """
         self._database = database
         self._clock = clock
         self._limits = limits
         self._handler_seconds = handler_seconds
+        self._give_way = give_way
         self._backoff = Backoff(limits.backoff_base_seconds, limits.backoff_cap_seconds, random)
         self._breaker = Breaker(limits.backoff_base_seconds)
         self._lease = timedelta(seconds=limits.lease_seconds)
@@ -137,7 +143,7 @@ class Worker:
             self._live = asyncio.create_task(self._loop(), name="memory-worker")
 
     async def stop(self) -> None:
-        """Let the handler under way finish within five seconds, give back every lease, and end; stopping twice is fine."""
+        """Let the handler under way finish within a second, give back every lease, and end; stopping twice is fine."""
         self._stopping = True
         self._wake.set()
         if self._live is not None:
@@ -165,7 +171,9 @@ class Worker:
     async def _round(self) -> float:
         """Do what was asked and one group of jobs; return the seconds until there may be more."""
         await self._do_chores()
-        if await self._group(due=self._clock.now(), early=False):
+        if self._give_way is not None:
+            await self._give_way()
+        if await self._group(due=self._clock.now(), early=False, most=_LIVE_GROUP):
             return 0.0
         now = self._clock.now()
         kinds = tuple(self._open(now))

@@ -6,7 +6,7 @@ Measured traps and the reasons for folders, limits and retries: docs/decisions/0
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -193,13 +193,18 @@ class ChromaIndex:
         cache_bytes: int = 128 * 2**20,
         exact_rows: int = 2000,
         read_threads: int = 3,
+        give_way: Callable[[], None] | None = None,
     ) -> Self:
         """Open the index below `<data_dir>/chroma`. Collections of up to `exact_rows` vectors are scored exactly, from memory.
+
+        `give_way` is called in the writing thread between two native calls, each of which holds the interpreter: it may wait.
 
         Raises:
             IndexUnavailable: the directory cannot be written.
         """
-        build = partial(ShardedCollections, data_dir / "chroma", ChromaClient, limits=limits, exact_rows=exact_rows)
+        build = partial(
+            ShardedCollections, data_dir / "chroma", ChromaClient, limits=limits, exact_rows=exact_rows, give_way=give_way
+        )
         store = await asyncio.to_thread(build)
         return cls(store, cache=VectorCache(max_bytes=cache_bytes, max_rows=exact_rows), read_threads=read_threads)
 

@@ -92,8 +92,16 @@ class Found:
 class ShardedCollections:
     """Reads from several threads, writes from one."""
 
-    def __init__(self, root: Path, opener: Callable[[Path], FolderClient], *, limits: FolderLimits, exact_rows: int) -> None:
-        """Work below `root`; collections of up to `exact_rows` vectors are read whole.
+    def __init__(
+        self,
+        root: Path,
+        opener: Callable[[Path], FolderClient],
+        *,
+        limits: FolderLimits,
+        exact_rows: int,
+        give_way: Callable[[], None] | None = None,
+    ) -> None:
+        """Work below `root`; collections of up to `exact_rows` vectors are read whole. `give_way` may wait, between two writes.
 
         Raises:
             IndexUnavailable: the directory cannot be written.
@@ -102,6 +110,7 @@ class ShardedCollections:
         self._registry, self._registry_lock = Registry.open(root), threading.Lock()
         self._used: set[Path] = set()
         self._large: set[str] = set()
+        self._give_way = give_way or _go_on
         self._folders: Folders[FolderClient] = Folders(self._open, limits)
 
     @property
@@ -259,6 +268,7 @@ class ShardedCollections:
 
     def _write(self, place: Place, write: Write, chunk: int, *, fresh: bool) -> bool:
         for start in range(0, len(write.ids), chunk):
+            self._give_way()
             with self._folders.lease(place.folder, place.name) as client:
                 if start == 0 and not client.has(place.name):
                     if not fresh:
@@ -314,6 +324,10 @@ class ShardedCollections:
 
 class FolderSpoilt(IndexUnavailable):
     """The database of a folder cannot be read by SQLite: all its collections are to be built anew."""
+
+
+def _go_on() -> None:
+    """Wait for nobody."""
 
 
 def _lost(collections: Sequence[str]) -> CollectionLost:
