@@ -73,6 +73,7 @@ class Batcher:
 
     def due(self, now: datetime) -> list[Batch]:
         """Return the batch whose time has come by `now`. It counts as closed at its deadline, however late this is asked."""
+        self._set_back(now)
         deadline = self._deadline()
         if deadline is None or now < deadline[0]:
             return []
@@ -85,6 +86,12 @@ class Batcher:
         batch = Batch(stream_id=self._stream_id, lines=tuple(self._lines), closed_at=now, flush_reason=reason)
         self._clear()
         return [batch]
+
+    def _set_back(self, now: datetime) -> None:
+        """Where the clock was set back since the last line came, let its waits begin anew: an hour more would be too long."""
+        if self._last is not None and now < self._last:
+            self._first = self._last = now
+            self._addressed = now if self._addressed is not None else None
 
     def _deadline(self) -> tuple[datetime, str] | None:
         if not self._lines or self._first is None or self._last is None:

@@ -78,6 +78,7 @@ class ChatLoop:
         self._calls: list[StateCall] = []
         self._todo: deque[Step] = deque()
         self._retry_at: datetime | None = None
+        self._pause = timedelta(seconds=max(0.1, settings.retry_seconds))  # while the database is away
         self._finished: deque[TurnOutcome] = deque()
         self._counts: Counter[str] = Counter()
         self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
@@ -102,16 +103,16 @@ class ChatLoop:
         self._parts.manners.leaving = True
 
     async def start(self) -> None:
-        """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
+        """Know what was heard before, and record turns that a crash cut off as silent ones; a resumed replay runs them again.
 
         Raises:
             StoreUnavailable: the memory cannot be read.
         """
         if self._settings.resume:
             return
+        for line_id in await self._memory.newest_lines(self._settings.seen_ids):
+            self._remember(line_id)
         for batch in await self._memory.unrecorded():
-            for line in batch.lines:
-                self._remember(line.id)
             await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
             self._counts["turns_cut_off"] += 1
 
@@ -352,14 +353,14 @@ class ChatLoop:
 
     async def _work(self) -> None:
         """Take the steps in their order. While the database is away they wait, and nothing overtakes them."""
-        if self._retry_at is not None and self._clock.now() < self._retry_at:
+        if self._retry_at is not None and self._retry_at - self._pause <= self._clock.now() < self._retry_at:
             self._give_up_when_full()
             return
         while self._todo:
             try:
                 await self._todo[0]()
             except StoreUnavailable as error:
-                self._retry_at = self._clock.now() + timedelta(seconds=max(0.1, self._settings.retry_seconds))
+                self._retry_at = self._clock.now() + self._pause
                 self._counts["store_unavailable"] += 1
                 log.warning("store_was_unavailable", waiting=len(self._todo), reason=str(error))
                 self._give_up_when_full()

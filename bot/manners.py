@@ -124,7 +124,7 @@ class Manners:
             "quiet": self.quiet,
             "stopping": self.leaving,
             "late": now - batch.closed_at > timedelta(seconds=rules.late_seconds),
-            "channel_cooldown": self._last_answer is not None and batch.closed_at - self._last_answer < cooling,
+            "channel_cooldown": _within(self._last_answer, batch.closed_at, cooling),
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
 
@@ -138,13 +138,18 @@ class Manners:
         if {"moderator", "broadcaster"} & set(badges):
             return True
         last = self._answered.get(viewer_id)
-        return last is None or at - last >= timedelta(seconds=self._settings.viewer_cooldown_seconds)
+        return not _within(last, at, timedelta(seconds=self._settings.viewer_cooldown_seconds))
 
     def _start_cooldowns(self, viewer_id: str, at: datetime) -> None:
         over = at - timedelta(seconds=self._settings.viewer_cooldown_seconds)
         self._answered = {viewer: last for viewer, last in self._answered.items() if last > over}
         self._answered[viewer_id] = at
         self._last_answer = at
+
+
+def _within(last: datetime | None, at: datetime, pause: timedelta) -> bool:
+    """Whether `at` is within `pause` of `last`. One that is still far off was told by a clock that was set back since."""
+    return last is not None and abs(at - last) < pause
 
 
 def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:

@@ -110,6 +110,10 @@ class Memory:
         """Return batches that were observed but whose turn a crash cut off; the live bot records them as silent turns."""
         return await self._parts.recorder.unrecorded()
 
+    async def newest_lines(self, limit: int) -> list[str]:
+        """Return the ids of the lines stored last, oldest first: what comes again after a restart is known by them."""
+        return await self._parts.recorder.newest_lines(limit)
+
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, whichever of message and deletion comes first; return the number of lines hidden."""
         return await self._erase(self._parts.recorder.delete(stream_id, deletion))

@@ -29,6 +29,7 @@ Chore = Callable[[], Awaitable[object]]
 _UNKNOWN_ATTEMPTS = 10  # an error nobody foresaw is given up earlier than an outage
 _LONGEST_PAUSE_SECONDS = 10.0  # the loop looks again by itself, whatever became of the pokes
 _SHORTEST_PAUSE_SECONDS = 0.05
+_SET_BACK = timedelta(seconds=2)  # less is no matter
 _STOP_SECONDS = 1.0  # a handler under way may finish; then it is cancelled and its jobs are given back
 _LIVE_GROUP = 32  # a second or two of work, however much waits: the bot can stop, and the lease outlives it
 
@@ -72,6 +73,7 @@ class Worker:
         self._live: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
+        self._last_look: datetime | None = None
 
     def register(self, kind: str, handler: JobHandler, *, group: int | None = None) -> None:
         """Let `handler` do the jobs of `kind`, up to `group` first attempts in one call (the batch of the limits where None).
@@ -171,6 +173,7 @@ class Worker:
     async def _round(self) -> float:
         """Do what was asked and one group of jobs; return the seconds until there may be more."""
         await self._do_chores()
+        await self._look_at_clock()
         if self._give_way is not None:
             await self._give_way()
         if await self._group(due=self._clock.now(), early=False, most=_LIVE_GROUP):
@@ -182,6 +185,14 @@ class Worker:
         moments = [moment for moment in (due, *holds) if moment is not None]
         seconds = min(((moment - now).total_seconds() for moment in moments), default=_LONGEST_PAUSE_SECONDS)
         return min(max(seconds, _SHORTEST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
+
+    async def _look_at_clock(self) -> None:
+        """Where the clock was set back, have what waits by the old one run now."""
+        now, last = self._clock.now(), self._last_look
+        self._last_look = now
+        if last is not None and last - now > _SET_BACK:
+            moved = await self._database.write(lambda connection: outbox.rewind(connection, now=now))
+            log.warning("clock_was_set_back", seconds=round((last - now).total_seconds()), jobs=moved)
 
     async def _rest(self, seconds: float) -> None:
         if seconds <= 0 or self._stopping:

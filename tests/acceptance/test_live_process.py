@@ -179,18 +179,17 @@ async def test_told_to_stop_while_the_model_hangs_the_bot_stores_what_it_heard_a
 
 
 async def test_a_second_signal_ends_the_bot_at_once_with_everything_stored(twitch: FakeTwitch, tmp_path: Path) -> None:
-    async with FakeLlmServer([Fault("hang")]) as llm:
-        async with a_bot(a_config(tmp_path, twitch, llm=llm.url), twitch) as bot:
-            await twitch.chat("alice", "memo che lavoro faccio?")
-            await asked(llm)
-            for number in range(30):
-                await twitch.chat("bruno", f"riga {number}")
-            await asyncio.sleep(0.5)  # heard, and waiting behind the turn in hand
-            bot.process.send_signal(signal.SIGINT)
-            await asyncio.sleep(0.1)
-            bot.process.send_signal(signal.SIGINT)
-            async with asyncio.timeout(10):
-                assert await bot.process.wait() == 128 + signal.SIGINT
+    async with FakeLlmServer([Fault("hang")]) as llm, a_bot(a_config(tmp_path, twitch, llm=llm.url), twitch) as bot:
+        await twitch.chat("alice", "memo che lavoro faccio?")
+        await asked(llm)
+        for number in range(30):
+            await twitch.chat("bruno", f"riga {number}")
+        await asyncio.sleep(0.5)  # heard, and waiting behind the turn in hand
+        bot.process.send_signal(signal.SIGINT)
+        await asyncio.sleep(0.1)
+        bot.process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(10):
+            assert await bot.process.wait() == 128 + signal.SIGINT
     assert await lines_in(tmp_path, 31) == ["memo che lavoro faccio?", *(f"riga {number}" for number in range(30))]
 
 
