@@ -309,7 +309,7 @@ class ShardedCollections:
         path = self._root / folder
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if not chroma_files.exists(path):
+            if not chroma_files.is_made(path):
                 self._open_client(path).close()
             chroma_files.tune(path)
         except (sqlite3.OperationalError, OSError) as error:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -142,6 +142,17 @@ async def test_a_spoilt_folder_is_reported_and_leaves_with_a_drop(opened: Opener
     assert await index.ids("viewer-1") == {"a"}
     with pytest.raises(CollectionLost):
         await index.ids("viewer-2")
+
+
+async def test_a_folder_whose_making_was_killed_is_made_again(opened: Opener, tmp_path: Path) -> None:
+    folder = tmp_path / "chroma" / "viewers" / "000"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as half:
+        half.execute("PRAGMA journal_mode=WAL")
+    index = await opened()
+    await index.upsert("viewer-1", ["a"], unit(1))
+    assert await index.ids("viewer-1") == {"a"}
+    assert [path.parent.name for path in tmp_path.rglob("chroma.sqlite3")] == ["000"]
 
 
 async def test_after_dropping_and_cleaning_no_byte_is_left(opened: Opener, tmp_path: Path) -> None:
