@@ -24,7 +24,9 @@ class LiveSettings:
     watchdog_seconds: float = 45.0
     watchdog_failures: int = 5  # checks in a row that could not repair: then the bot ends, for its supervisor to start it anew
     finish_seconds: float = 1.5  # for the turn in hand when the bot is told to stop; then it is recorded without an answer
-    store_seconds: float = 1.5  # for what was heard and not stored yet
+    store_seconds: float = 2.0  # for what was heard and not stored yet
+    crowd_events: int = 400  # that wait: then batches grow
+    brief_events: int = 400  # that wait at the end: then they are only stored, and the next start makes turns of them
     close_seconds: float = 0.5  # for taking leave of the chat
 
 
@@ -124,7 +126,7 @@ async def run_live(
         await _until_stopped(evening)
     finally:
         inbox.closed = True
-        loop.hush()
+        loop.hush(brief=inbox.events.qsize() > settings.brief_events)
         try:
             await _store(evening)
         finally:
@@ -192,7 +194,9 @@ async def _serve(evening: _Evening) -> None:
     while not evening.stopping.asked.is_set():
         due = loop.next_due()
         wait = 0.25 if due is None else min(0.25, max(0.0, (due - clock.now()).total_seconds()))
-        evening.waiting(inbox.events.qsize())
+        waiting = inbox.events.qsize()
+        evening.waiting(waiting)
+        loop.batcher.crowd(crowded=waiting > evening.settings.crowd_events)
         try:
             async with asyncio.timeout(wait):
                 event, arrived = await inbox.events.get()

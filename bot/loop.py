@@ -2,6 +2,7 @@
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -34,8 +35,6 @@ from memory import (
 
 log = structlog.get_logger(__name__)
 Step = Callable[[], Awaitable[None]]
-OnTurn = Callable[[TurnOutcome], None]
-OnStream = Callable[[Stream], None]
 
 
 class ChatLoop:
@@ -47,8 +46,8 @@ class ChatLoop:
         settings: LoopSettings,
         channel: Channel,
         *,
-        on_turn: OnTurn | None = None,
-        on_stream: OnStream | None = None,
+        on_turn: Callable[[TurnOutcome], None] | None = None,
+        on_stream: Callable[[Stream], None] | None = None,
     ) -> None:
         """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
         if (parts.responder is None) != (settings.replies == "log"):
@@ -70,7 +69,7 @@ class ChatLoop:
             speaker=parts.speaker,
             speaks=settings.replies == "bot",
         )
-        self._batcher = Batcher(settings.effective_batching)
+        self.batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
@@ -80,6 +79,7 @@ class ChatLoop:
         self._retry_at: datetime | None = None
         self._pause = timedelta(seconds=max(0.1, settings.retry_seconds))  # while the database is away
         self._finished: deque[TurnOutcome] = deque()
+        self._brief = False
         self._counts: Counter[str] = Counter()
         self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
@@ -91,16 +91,16 @@ class ChatLoop:
     @property
     def pending(self) -> int:
         """How many lines wait in the open batch."""
-        return len(self._batcher.lines)
+        return len(self.batcher.lines)
 
     @property
     def behind(self) -> bool:
         """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
         return self._behind > 0
 
-    def hush(self) -> None:
-        """Answer nobody any more: what is fed from now on is stored, and that is all."""
-        self._parts.manners.leaving = True
+    def hush(self, *, brief: bool = False) -> None:
+        """Answer nobody any more. `brief`: what is fed is stored and no more; the next start makes turns of it."""
+        self._parts.manners.leaving, self._brief = True, brief
 
     async def start(self) -> None:
         """Know what was heard before, and record turns that a crash cut off as silent ones; a resumed replay runs them again.
@@ -128,7 +128,7 @@ class ChatLoop:
         now = arrived or self._clock.now()
         self._counts[type(event).__name__.lower()] += 1
         try:
-            self._close(self._batcher.due(now))
+            self._close(self.batcher.due(now))
             await self._work()
             await self._handle(event, now)
             await self._work()
@@ -144,13 +144,13 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.due(now))
+        self._close(self.batcher.due(now))
         await self._work()
         self._report()
 
     def next_due(self) -> datetime | None:
         """Return when `tick` has something to do, None where nothing is pending."""
-        return min((at for at in (self._batcher.next_due(), self._retry_at) if at is not None), default=None)
+        return min((at for at in (self.batcher.next_due(), self._retry_at) if at is not None), default=None)
 
     async def flush(self, reason: str) -> None:
         """Close the open batch and run its turn now.
@@ -158,7 +158,7 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.flush(reason, self._clock.now()))
+        self._close(self.batcher.flush(reason, self._clock.now()))
         await self._work()
         self._report()
 
@@ -177,7 +177,7 @@ class ChatLoop:
     async def delete(self, deletion: Deletion) -> None:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
-        self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        self.batcher.remove(self._parts.deleted.among(self.batcher.lines))
         if self.behind:
             return
         if self._begun_id is None:
@@ -209,7 +209,7 @@ class ChatLoop:
             case StateCall():
                 self._take_call(event)
             case Settle():
-                self._close(self._batcher.flush("end", now))
+                self._close(self.batcher.flush("end", now))
                 await self._work()
                 self._counts["jobs"] += 0 if self.behind else await self._memory.run_jobs()
             case _:
@@ -230,7 +230,7 @@ class ChatLoop:
             return
         self._ensure_stream(now)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
-        self._close(self._batcher.add(line, addressed=addressed, now=now))
+        self._close(self.batcher.add(line, addressed=addressed, now=now))
 
     def _left_out(self, line: Line) -> str | None:
         """Return why a line is no part of the conversation, None where it is."""
@@ -251,7 +251,7 @@ class ChatLoop:
         if not self._obeyer.knows(command.text):
             self._counts["command_ignored"] += 1
             return
-        self._close(self._batcher.flush("command", now))
+        self._close(self.batcher.flush("command", now))
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
     async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
@@ -274,7 +274,7 @@ class ChatLoop:
         )
 
     def _go_offline(self, event: StreamEvent, now: datetime) -> None:
-        self._close(self._batcher.flush("end", now))
+        self._close(self.batcher.flush("end", now))
         stream_id = self._stream.id if self._stream else event.stream_id
         self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
         self._stream = None
@@ -285,7 +285,7 @@ class ChatLoop:
             self._begin(Stream(id=name, channel=self._channel, bot=self._addressing.bot, started_at=now, temporary=True), now)
 
     def _begin(self, stream: Stream, now: datetime) -> None:
-        self._close(self._batcher.open(stream.id, now))
+        self._close(self.batcher.open(stream.id, now))
         self._stream = stream
         self._todo.append(partial(self._begin_in_memory, stream))
 
@@ -297,13 +297,13 @@ class ChatLoop:
             self._counts["recorded_reply_to_nothing"] += 1
             return
         self._ensure_stream(now)
-        self._close(self._batcher.flush("addressed", now))
+        self._close(self.batcher.flush("addressed", now))
         self._addressing.own(reply.id)
         if self._stream is not None:
             self._todo.append(partial(self._once, partial(self._memory.record_reply, self._stream.id, reply)))
 
     def _take_call(self, call: StateCall) -> None:
-        if self._batcher.lines:
+        if self.batcher.lines:
             self._calls.append(call)
         self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
 
@@ -320,9 +320,10 @@ class ChatLoop:
         kept = tuple(line for line in batch.lines if not self._parts.deleted.covers(line))
         if not kept:
             return
-        batch = batch if len(kept) == len(batch.lines) else Batch(
-            stream_id=batch.stream_id, lines=kept, closed_at=batch.closed_at, flush_reason=batch.flush_reason
-        )  # fmt: skip
+        batch = replace(batch, lines=kept)
+        if self._brief:
+            await self._memory.observe(batch)
+            return
         if self._settings.resume and await self._memory.recorded(batch.id):
             self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
             self._addressing.own(f"reply:{batch.id}")
