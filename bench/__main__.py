@@ -89,6 +89,18 @@ def _answer(_: Path, out: Path, __: bool) -> list[Figure]:
     return answer.measure(out / "replay" / "memory")
 
 
+def _burst(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import burst  # noqa: PLC0415 - the same
+
+    return burst.measure(out / "burst", seconds=2 if quick else 60, rest=2 if quick else 60)
+
+
+def _live(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import live  # noqa: PLC0415 - the same
+
+    return live.measure(out / "live", seconds=5 if quick else 600)
+
+
 def _told(figures: Sequence[Figure]) -> str:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{table(figures)}\n\n{os.cpu_count()} processors, load {load} in the last 1, 5, 15 minutes"
@@ -99,7 +111,14 @@ def _say(text: str) -> None:
 
 
 Bench = Callable[[Path, Path, bool], list[Figure]]
-BENCHES: dict[str, Bench] = {"replay": _replay, "record": _record, "search": _search, "answer": _answer}
+BENCHES: dict[str, Bench] = {
+    "replay": _replay,
+    "record": _record,
+    "search": _search,
+    "answer": _answer,
+    "burst": _burst,
+    "live": _live,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -123,28 +123,41 @@ async def _measured(out: Path, seconds: float, rest: float) -> list[Figure]:
         await memory.start_worker()
         loop = make_loop(settings, memory=memory, clock=clock, channel=CHANNEL, bot=BOT, hooks=Hooks())
         crowd, asker = Crowd(rate=RATE, seconds=seconds, rest=rest, stopping=stopping), Asker(memory)
-        at_start = _peak_mb()
+        at_start, busy = _peak_mb(), time.process_time()
         asking = asyncio.create_task(asker.ask(lambda: "while it drains" if crowd.over.is_set() else "in the burst"))
+        spending = asyncio.create_task(_spent(crowd, busy))
         with lag.watched():
             first = StreamEvent(at=clock.now(), event="online", stream_id="s", channel=CHANNEL)
             await run_live(loop, crowd, LiveSettings(), clock, stopping=stopping, first=first, waiting=memory.waiting)
         asking.cancel()
-        health = await memory.health()
-    stored, ordered = _stored(out / "memory.db")
+        health, spent = await memory.health(), await spending
+    stored, disordered = _stored(out / "memory.db")
     return [
-        Figure(bench="burst", name="messages sent", value=crowd.sent, unit=""),
-        Figure(
-            bench="burst", name="sent a second", value=crowd.sent / seconds, unit="messages/s", goal=f">= {RATE * 0.99:.0f}"
-        ),
-        Figure(bench="burst", name="messages lost", value=crowd.sent - stored, unit="", goal="<= 0"),
-        Figure(bench="burst", name="messages out of order", value=ordered, unit="", goal="<= 0"),
-        Figure(bench="burst", name="longest queue", value=_Watched.longest, unit="messages", goal="<= 20000"),
+        *_intake(crowd, seconds, stored=stored, disordered=disordered, spent=spent),
         Figure(bench="burst", name="memory added at most", value=_peak_mb() - at_start, unit="MB"),
         Figure(bench="burst", name="jobs waiting at the end", value=health.jobs["ready"], unit=""),
         Figure(bench="burst", name="jobs done by the end", value=health.jobs["done"], unit=""),
         Figure(bench="burst", name="dead jobs", value=health.jobs["dead"], unit="", goal="<= 0"),
-        *(figure for phase, spent in asker.spent.items() if spent for figure in percentiles("burst", f"recall {phase}", spent)),
+        *(figure for phase, took in asker.spent.items() if took for figure in percentiles("burst", f"recall {phase}", took)),
         *lag.figures("burst"),
+    ]
+
+
+async def _spent(crowd: Crowd, before: float) -> float:
+    """Return the processor time of the burst, background work and the crowd itself included."""
+    await crowd.over.wait()
+    return time.process_time() - before
+
+
+def _intake(crowd: Crowd, seconds: float, *, stored: int, disordered: int, spent: float) -> list[Figure]:
+    rate = crowd.sent / seconds
+    return [
+        Figure(bench="burst", name="messages sent", value=crowd.sent, unit=""),
+        Figure(bench="burst", name="sent a second", value=rate, unit="messages/s", goal=f">= {RATE - 20}"),
+        Figure(bench="burst", name="messages lost", value=crowd.sent - stored, unit="", goal="<= 0"),
+        Figure(bench="burst", name="messages out of order", value=disordered, unit="", goal="<= 0"),
+        Figure(bench="burst", name="longest queue", value=_Watched.longest, unit="messages", goal="<= 20000"),
+        Figure(bench="burst", name="processor time in the burst", value=100 * spent / seconds, unit="% of one"),
     ]
 
 

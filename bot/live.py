@@ -24,7 +24,7 @@ class LiveSettings:
     watchdog_seconds: float = 45.0
     watchdog_failures: int = 5  # checks in a row that could not repair: then the bot ends, for its supervisor to start it anew
     finish_seconds: float = 1.5  # for the turn in hand when the bot is told to stop; then it is recorded without an answer
-    store_seconds: float = 2.0  # for what was heard and not stored yet
+    store_seconds: float = 4.0  # for what was heard and not stored yet
     crowd_events: int = 400  # that wait: then batches grow
     brief_events: int = 400  # that wait at the end: then they are only stored, and the next start makes turns of them
     close_seconds: float = 0.5  # for taking leave of the chat
