@@ -11,9 +11,10 @@ import structlog
 from bot.live_errors import LiveError, TwitchDeaf
 from bot.loop import ChatLoop
 from bot.stopping import Stopping
-from memory import BotMemoryError, Clock, Deletion, Event
+from memory import BotMemoryError, Clock, Deletion, Event, StoreUnavailable
 
 log = structlog.get_logger(__name__)
+_RETRY_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,13 +170,16 @@ async def _finish_turn(serving: asyncio.Task[None], evening: _Evening) -> None:
 async def _store(evening: _Evening) -> None:
     """Store what was heard, answering nobody."""
     loop, inbox = evening.loop, evening.inbox
+    failure: StoreUnavailable | None = None
     try:
         async with asyncio.timeout(evening.settings.store_seconds):
-            await _drain(loop, inbox)
-            await loop.finish()
+            while (failure := await _drained(loop, inbox)) is not None:  # noqa: ASYNC110 - nobody tells of room on a disk
+                await asyncio.sleep(_RETRY_SECONDS)
         evening.stopping.stored = True
     except TimeoutError:
         log.warning("stopped_before_the_end", events=inbox.events.qsize(), lines=loop.pending)
+        if failure is not None:
+            raise failure from None
     log.info("went_off", dropped=inbox.dropped, **loop.counts)
     evening.stopping.leave_if_pressed()
 
@@ -227,6 +231,16 @@ async def _watch(ears: Ears, settings: LiveSettings) -> None:
             failures = 0
             if repaired:
                 log.warning("hearing_repaired", repaired=repaired)
+
+
+async def _drained(loop: ChatLoop, inbox: Inbox) -> StoreUnavailable | None:
+    """Store all there is; return what kept it from being stored: the disk may have room again in a moment."""
+    try:
+        await _drain(loop, inbox)
+        await loop.finish()
+    except StoreUnavailable as error:
+        return error
+    return None
 
 
 async def _drain(loop: ChatLoop, inbox: Inbox) -> None:

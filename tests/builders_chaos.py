@@ -87,10 +87,15 @@ class Lives:
         step: str = "",
         passes: int = 1,
         after: float | None = None,
+        full: tuple[float, float] | None = None,
     ) -> int:
-        """Start a life over a log, or `messages` of live chat; kill it `after` seconds or at a step. Return how it ended."""
+        """Start a life over a log, or `messages` of live chat; kill it `after` seconds or at a step. Return how it ended.
+
+        `full`: from which second on, and for how many, the disk is full.
+        """
         settle = not step and after is None
         life = {"out": str(out), "log": str(log or ""), "messages": messages, "settle": settle, "step": step, "passes": passes}
+        life |= {"full": full}
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(life) + "\n")

@@ -42,7 +42,7 @@ class Evening:
         self.fake = fake
         self.connection = connection
         self.bench = bench
-        self.stopping = Stopping()
+        self.stopping = Stopping(leave=lambda _: None)
 
     async def until(self, holds: Any, *, seconds: float = 10) -> None:  # noqa: ANN401 - any predicate
         async with asyncio.timeout(seconds):

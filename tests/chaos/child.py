@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import random
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -34,7 +35,11 @@ from replays.runner import Replay, ReplayOptions
 CHANNEL = Channel(id="9000", login="banco", name="Banco")
 BOT = BotIdentity(id="bot:ricordo", login="ricordo", name="Ricordo", aliases=("ricordo",))
 # A job that was in hand when the process died five times is given up as the likely cause. Here it never is the cause.
-PATIENT = {"jobs": {"max_crashes": 1000}}
+# Nor may a slow machine change what is recalled.
+PATIENT = {
+    "jobs": {"max_crashes": 1000},
+    "retrieval": {"source_seconds": 30, "retrieve_seconds": 40, "recall_seconds": 50},
+}
 SETTINGS = Settings.model_validate(
     {
         **PATIENT,
@@ -131,8 +136,8 @@ class Voice:
 class Ears:
     """Says the chat from where the memory confirmed it, a little faster than it can be served, and then stops the bot."""
 
-    def __init__(self, messages: list[Message], stopping: Stopping) -> None:
-        self._messages, self._stopping = messages, stopping
+    def __init__(self, messages: list[Message], stopping: Stopping, *, patience: float) -> None:
+        self._messages, self._stopping, self._patience = messages, stopping, patience
         self._saying: asyncio.Task[None] | None = None
 
     async def listen(self, take: Callable[[Event], None]) -> None:
@@ -142,7 +147,7 @@ class Ears:
         for message in self._messages:
             take(message)
             await asyncio.sleep(0.003)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(self._patience)
         self._stopping.asked.set()
 
     async def check(self) -> list[str]:
@@ -178,11 +183,26 @@ async def live(out: Path, life: dict[str, Any]) -> None:
         hooks = Hooks(voice=Voice(Diary(out / "said.txt")))
         loop = make_loop(SETTINGS, memory=memory, clock=clock, channel=CHANNEL, bot=BOT, hooks=hooks)
         online = StreamEvent(at=datetime(2026, 3, 1, tzinfo=UTC), event="online", stream_id="s", channel=CHANNEL, bot=BOT)
-        ears = Ears(messages[max(0, first - _OVERLAP) :], stopping)
+        filling = asyncio.create_task(fill(out, *life["full"])) if life["full"] else None
+        ears = Ears(messages[max(0, first - _OVERLAP) :], stopping, patience=30 if life["step"] else 0.5)
         await run_live(loop, ears, LiveSettings(), clock, stopping=stopping, first=online, waiting=memory.waiting)
+        if filling is not None:
+            await filling
         if life["settle"]:
             await loop.start()
             await memory.run_jobs()
+
+
+async def fill(out: Path, first: float, seconds: float) -> None:
+    """Let no file grow any more, for a while."""
+    diary = Diary(out / "full.txt")
+    await asyncio.sleep(first)
+    diary.write("full")
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, most))
+    await asyncio.sleep(seconds)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    diary.write("room")
 
 
 async def replay(out: Path, life: dict[str, Any]) -> None:

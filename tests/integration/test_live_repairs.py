@@ -175,7 +175,7 @@ class _Ears:
 
 
 async def test_a_signal_ends_the_evening_after_what_was_heard_is_served() -> None:
-    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), Stopping()
+    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), Stopping(leave=lambda _: None)
     with stopping_on_signals(stop):
         async with asyncio.TaskGroup() as group:
             group.create_task(run_live(bench.loop, ears, LiveSettings(), bench.clock, stopping=stop))
@@ -190,7 +190,13 @@ async def test_a_signal_ends_the_evening_after_what_was_heard_is_served() -> Non
 async def test_a_deaf_bot_ends_with_its_reason_and_keeps_what_it_heard() -> None:
     bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears(fails=True)
     running = asyncio.create_task(
-        run_live(bench.loop, ears, LiveSettings(watchdog_seconds=0.05, watchdog_failures=3), bench.clock, stopping=Stopping())
+        run_live(
+            bench.loop,
+            ears,
+            LiveSettings(watchdog_seconds=0.05, watchdog_failures=3),
+            bench.clock,
+            stopping=Stopping(leave=lambda _: None),
+        )
     )
     await asyncio.sleep(0.02)
     ears.take(message("ciao"))
@@ -203,9 +209,11 @@ async def test_a_deaf_bot_ends_with_its_reason_and_keeps_what_it_heard() -> None
 async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() -> None:
     bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears()
     bench.memory.away = {"begin_stream", "observe"}
-    running = asyncio.create_task(run_live(bench.loop, ears, LiveSettings(), bench.clock, stopping=Stopping()))
+    running = asyncio.create_task(
+        run_live(bench.loop, ears, LiveSettings(store_seconds=0.2), bench.clock, stopping=Stopping(leave=lambda _: None))
+    )
     await asyncio.sleep(0.02)
-    for number in range(20 * 400):
+    for number in range(20 * 600):  # batches are longer in a crowd
         ears.take(message("ciao", seconds=number))
     with pytest.raises(StoreUnavailable):
         await running
@@ -213,7 +221,7 @@ async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() 
 
 
 async def test_a_turn_that_does_not_end_does_not_keep_the_bot_from_stopping() -> None:
-    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), Stopping()
+    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), Stopping(leave=lambda _: None)
 
     async def for_ever() -> None:
         stop.asked.set()
