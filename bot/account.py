@@ -24,6 +24,7 @@ class TwitchSettings:
     client_secret: str = field(default="", repr=False)  # empty for a public client
     access_token: str = field(default="", repr=False)  # the first pair, until the token file holds a newer one
     refresh_token: str = field(default="", repr=False)
+    bot: str = ""  # login of the bot's account; empty: whoever the token belongs to
     aliases: tuple[str, ...] = ()  # lower-case words that also address the bot
     request_seconds: float = 10.0
     notices: bool = True  # subscriptions, raids, announcements and other notices

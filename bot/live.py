@@ -8,9 +8,10 @@ from typing import Protocol
 
 import structlog
 
-from bot.live_errors import LiveError, TwitchDeaf
+from bot.live_errors import LiveError, TwitchDeaf, TwitchRefused
 from bot.loop import ChatLoop
 from bot.stopping import Stopping
+from bot.supervisor import tell_supervisor
 from memory import BotMemoryError, Clock, Deletion, Event, StoreUnavailable
 
 log = structlog.get_logger(__name__)
@@ -24,6 +25,8 @@ class LiveSettings:
     queue_events: int = 20_000
     watchdog_seconds: float = 45.0
     watchdog_failures: int = 5  # checks in a row that could not repair: then the bot ends, for its supervisor to start it anew
+    check_seconds: float = 60.0  # for one check; longer is a failure
+    beat_seconds: float = 30.0  # how often a supervisor hears that the bot lives
     finish_seconds: float = 1.5  # for the turn in hand when the bot is told to stop; then it is recorded without an answer
     store_seconds: float = 4.0  # for what was heard and not stored yet
     crowd_events: int = 400  # that wait: then batches grow
@@ -110,7 +113,7 @@ async def run_live(
 
     Raises:
         TwitchDeaf: the chat could not be heard again: end with a failure, and let a supervisor start the bot anew.
-        TwitchRefused: something that the bot cannot do without was refused.
+        TwitchRefused: something that the bot cannot do without was refused, or its token has ended.
         StoreUnavailable: the database stayed away.
     """
     inbox = Inbox(settings, clock)
@@ -124,8 +127,10 @@ async def run_live(
     try:
         await ears.listen(inbox.put)
         log.info("went_live")
+        tell_supervisor("READY=1")
         await _until_stopped(evening)
     finally:
+        tell_supervisor("STOPPING=1")
         inbox.closed = True
         loop.hush(brief=inbox.events.qsize() > settings.brief_events)
         try:
@@ -141,6 +146,7 @@ async def _until_stopped(evening: _Evening) -> None:
             others = [
                 group.create_task(_erase(evening), name="erase"),
                 group.create_task(_watch(evening.ears, evening.settings), name="watch"),
+                group.create_task(_beat(evening.settings), name="beat"),
             ]
             stopping = group.create_task(_told(evening.stopping.asked), name="stop")
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -215,17 +221,27 @@ async def _erase(evening: _Evening) -> None:
         await evening.loop.delete(await evening.inbox.deletions.get())
 
 
+async def _beat(settings: LiveSettings) -> None:
+    while True:
+        tell_supervisor("WATCHDOG=1")
+        await asyncio.sleep(settings.beat_seconds)
+
+
 async def _watch(ears: Ears, settings: LiveSettings) -> None:
     failures = 0
     while True:
         await asyncio.sleep(settings.watchdog_seconds)
         try:
-            repaired = await ears.check()
-        except LiveError as error:
+            async with asyncio.timeout(settings.check_seconds):
+                repaired = await ears.check()
+        except (LiveError, TimeoutError) as error:
             failures += 1
-            log.warning("repair_failed", failures=failures, reason=str(error))
+            reason = str(error) or f"no end within {settings.check_seconds:g} seconds"
+            log.warning("repair_failed", failures=failures, reason=reason)
             if failures >= settings.watchdog_failures:
-                msg = f"the chat could not be heard again after {failures} attempts: {error}"
+                if isinstance(error, TwitchRefused):
+                    raise  # a new start would be refused as well
+                msg = f"the chat could not be heard again after {failures} attempts: {reason}"
                 raise TwitchDeaf(msg) from None
         else:
             failures = 0

@@ -34,7 +34,6 @@ from memory import (
 )
 
 log = structlog.get_logger(__name__)
-Step = Callable[[], Awaitable[None]]
 
 
 class ChatLoop:
@@ -68,6 +67,7 @@ class ChatLoop:
             manners=parts.manners,
             speaker=parts.speaker,
             speaks=settings.replies == "bot",
+            reload=parts.reload,
         )
         self.batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
@@ -75,7 +75,7 @@ class ChatLoop:
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._calls: list[StateCall] = []
-        self._todo: deque[Step] = deque()
+        self._todo: deque[Callable[[], Awaitable[None]]] = deque()
         self._retry_at: datetime | None = None
         self._pause = timedelta(seconds=max(0.1, settings.retry_seconds))  # while the database is away
         self._finished: deque[TurnOutcome] = deque()
@@ -307,7 +307,7 @@ class ChatLoop:
             self._calls.append(call)
         self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
 
-    async def _once(self, step: Step) -> None:
+    async def _once(self, step: Callable[[], Awaitable[None]]) -> None:
         if not self.behind:
             await step()
 

@@ -48,8 +48,8 @@ JOB_STEPS = (
     "<memory.index:Indexer.index",
     "<memory.index:Indexer._put",
     ">memory.store.shards:Registry.assign",
-    ">memory.store.chroma:ChromaClient.create",
-    ">memory.store.chroma:ChromaClient.upsert",
+    ">memory.store.chroma_client:ChromaClient.create",
+    ">memory.store.chroma_client:ChromaClient.upsert",
     ">memory.store.shards:Registry.mark_made",
     ">memory.index:Indexer._put",
     ">memory.index:Indexer._mark",
@@ -62,7 +62,7 @@ JOB_STEPS = (
 PURGE_STEPS = (  # of what moderation took back
     ">memory.record:Recorder.delete",
     "<memory.purge:Purger.purge",
-    ">memory.store.chroma:ChromaClient.delete",
+    ">memory.store.chroma_client:ChromaClient.delete",
     ">memory.index:Indexer.purge",
     ">memory.purge:Purger.purge",
 )

@@ -73,5 +73,6 @@ async def evening(
                 run_live(bench.loop, connection, patience, clock, stopping=running.stopping, first=account.stream)
             )
             await fake.until(lambda: "stream.offline" in fake.heard_types() | set(fake.forbidden))
+            await running.until(lambda: connection.living() >= fake.heard_types())  # the last answer is on its way
             yield running
             running.stopping.asked.set()

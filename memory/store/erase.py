@@ -63,7 +63,7 @@ def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, b
     gone: list[str] = []
     for document in resting_on(connection, [row.seq for row in rows]):
         left = _living(connection, document.provenance)
-        if left and document.kind == "fact" and document.provenance[0] not in left:
+        if left and document.kind in {"fact", "claim"} and document.provenance[0] not in left:
             gone.append(document.id)  # its words are those of the message that goes
             erasure.unread += left
         elif left:
@@ -130,9 +130,9 @@ def _without(connection: Connection, document: Row[Any], left: Sequence[str]) ->
             return put(connection, [again]) if again else []
     past = select(facts.FACT.c.id).where(
         facts.FACT.c.id == document.id,
-        or_(facts.FACT.c.expired_at.is_not(None), facts.FACT.c.superseded_by.is_not(None)),
+        or_(facts.FACT.c.expired_at.is_not(None), facts.FACT.c.superseded_by.is_not(None), facts.FACT.c.faded_at.is_not(None)),
     )
-    told = document.invalid_at is not None  # its document says itself until when it was true
+    told = document.invalid_at is not None  # its document says itself until when it was true; of one taken back, nothing
     shown = {"superseded": not told and connection.scalar(past) is not None, "indexed_model": None}
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left), **shown))
     return [document.id] if not shown["superseded"] else []

@@ -10,7 +10,7 @@ from builders_cli import ROOT
 
 
 def test_an_interrupt_while_everything_loads_is_one_line_without_a_traceback(tmp_path: Path) -> None:
-    (tmp_path / "chromadb.py").write_text("import time\nprint('loading', flush=True)\ntime.sleep(60)\n")
+    (tmp_path / "typer.py").write_text("import time\nprint('loading', flush=True)\ntime.sleep(60)\n")
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     with subprocess.Popen(
         [sys.executable, "-m", "replays", "run"],

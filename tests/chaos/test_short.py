@@ -12,7 +12,7 @@ SHOTS = (
     {"step": "<memory.store.database:Database._transact", "passes": 6},
     {"step": ">memory.store.outbox:enqueue", "passes": 2},
     {"step": ">bot.speak:Speaker.say"},
-    {"step": ">memory.store.chroma:ChromaClient.upsert"},
+    {"step": ">memory.store.chroma_client:ChromaClient.upsert"},
     {"after": 0.4},
     {"step": "<memory.worker:Worker._complete"},
     {"after": 0.7},

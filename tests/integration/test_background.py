@@ -29,6 +29,10 @@ from memory.store.viewers import ViewerBook
 LIMITS = replace(JobLimits(), drain_seconds=0.1, recover_seconds=0.2, checkpoint_seconds=0.2)
 
 
+def whole(_: str, text: str) -> tuple[str, ...]:
+    return (text,)
+
+
 @dataclass
 class House:
     """A memory's parts, open in one directory."""
@@ -44,7 +48,9 @@ class House:
     async def open(cls, directory: Path, clock: Clock, embedder: NotedEmbedder) -> "House":
         database = await Database.open(directory / "memory.db")
         vectors = await ChromaIndex.open(directory)
-        background = Background(database, vectors=vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1))
+        background = Background(
+            database, vectors=vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1), meaning=whole
+        )
         recorder = Recorder(database, enqueue=outbox.enqueue, clock=clock, book=ViewerBook())
         return cls(directory, database, vectors, background, recorder, Jobs(database, clock))
 
@@ -119,7 +125,9 @@ async def test_a_banned_viewer_s_collection_goes_whole(house: House) -> None:
 
 async def test_live_a_turn_is_indexed_in_the_background_until_it_stops(tmp_path: Path, house: House) -> None:
     clock, embedder = WallClock(), NotedEmbedder()
-    live = Background(house.database, vectors=house.vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1))
+    live = Background(
+        house.database, vectors=house.vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1), meaning=whole
+    )
     await live.start(tmp_path)
     await live.start(tmp_path)
     await a_turn(house, 1)

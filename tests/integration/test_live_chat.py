@@ -239,7 +239,7 @@ async def test_a_chat_that_cannot_be_heard_again_ends_the_bot(fake: FakeTwitch, 
 
 
 async def test_tokens_about_to_run_out_are_refreshed_and_saved_for_their_owner_alone(fake: FakeTwitch, tmp_path: Path) -> None:
-    fake.expires_in = 60
+    fake.oauth.first.expires_in = 60
     async with evening(fake, tmp_path):
         pass
     file = tmp_path / "tokens.json"
@@ -263,7 +263,7 @@ async def test_a_token_that_cannot_be_refreshed_is_refused_without_showing_it(
 ) -> None:
     settings = twitch_settings(fake, tmp_path, access_token="stolen-access", refresh_token="stolen-refresh")
     async with TwitchConnection(settings, WallClock()) as connection:
-        with pytest.raises(TwitchRefused, match="give the bot a new one") as caught:
+        with pytest.raises(TwitchRefused, match="run `ricordo login`") as caught:
             await connection.log_in()
     seen = f"{caught.value!r} {caught.value.__cause__!r} {caplog.text} {capsys.readouterr()} {settings!r}"
     assert "stolen" not in seen
