@@ -5,6 +5,7 @@ import sys
 
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 _ARENAS = 2
+_TURN_SECONDS = 0.001
 
 
 def few_arenas() -> bool:
@@ -16,3 +17,12 @@ def few_arenas() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(_ARENA_MAX, _ARENAS))
+
+
+def short_turns() -> None:
+    """Have threads hand the interpreter over after a millisecond instead of five.
+
+    Storing a batch takes ten hand-overs between the loop and the writer's thread. While jobs are worked through each of them
+    waits that long.
+    """
+    sys.setswitchinterval(_TURN_SECONDS)

@@ -175,6 +175,13 @@ def recover(connection: Connection, *, now: datetime, max_crashes: int, everythi
     return connection.execute(update(_JOB).where(lost).values(**freed, **_FREE)).rowcount
 
 
+def rewind(connection: Connection, *, now: datetime) -> int:
+    """Make due what waits by a clock that was set back since, and would wait as long again; return how many jobs."""
+    at = milliseconds(now)
+    ahead = and_(_C.state == "ready", _C.updated_at > at)
+    return connection.execute(update(_JOB).where(ahead).values(run_after=at, updated_at=at)).rowcount
+
+
 def listed(connection: Connection, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
     """Return jobs of one state and kind where named: under way, failing, dead, waiting (as they fall due), then finished.
 
