@@ -6,6 +6,7 @@ It asks and changes nothing: above all it renews no token, for the running bot l
 import os
 import stat
 from datetime import datetime
+from importlib import import_module
 
 from bot.account import TwitchSettings
 from bot.app import twitch_settings
@@ -14,10 +15,10 @@ from bot.live_errors import LiveError, TwitchRefused
 from bot.oauth import Holder, TwitchAccounts
 from bot.scopes import MODERATED, missing_scopes
 from bot.tokens import TokenPair, load_tokens
-from bot.twitch import wanted_types
 from config.settings import Settings
 from memory import Clock
 
+_TWITCH = "bot.twitch"  # imported only where an account is looked at: docs/decisions/0012
 CLOCK_SECONDS = 60.0  # what Twitch says is exact to a second, and has travelled
 HOUR = 3600.0
 
@@ -136,7 +137,8 @@ async def _moderator(accounts: TwitchAccounts, settings: Settings, holder: Holde
 async def _subscriptions(accounts: TwitchAccounts, configured: TwitchSettings, home: str, access: str) -> Finding:
     held = await accounts.helix("eventsub/subscriptions", {"status": "enabled"}, access)
     live = {str(one["type"]) for one in held if (one.get("condition") or {}).get("broadcaster_user_id") == home}
-    required, optional = wanted_types(configured)
+    types: tuple[set[str], set[str]] = import_module(_TWITCH).wanted_types(configured)
+    required, optional = types
     if not live & required:
         return Finding(
             what="subscriptions", state="note", text="none: the bot is not live now", advice="`ricordo run` starts it"
