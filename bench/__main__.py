@@ -77,6 +77,12 @@ def _record(log: Path, out: Path, quick: bool) -> list[Figure]:
     return record.measure(log, out / "record", most=50 if quick else 1000)
 
 
+def _consolidate(log: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import consolidate  # noqa: PLC0415 - the same
+
+    return consolidate.measure(log, out / "consolidate", most=50 if quick else 1000)
+
+
 def _search(_: Path, out: Path, quick: bool) -> list[Figure]:
     from bench import search  # noqa: PLC0415 - the same
 
@@ -105,7 +111,14 @@ def _say(text: str) -> None:
 
 
 Bench = Callable[[Path, Path, bool], list[Figure]]
-BENCHES: dict[str, Bench] = {"replay": _replay, "record": _record, "search": _search, "answer": _answer, "restart": _restart}
+BENCHES: dict[str, Bench] = {
+    "replay": _replay,
+    "record": _record,
+    "consolidate": _consolidate,
+    "search": _search,
+    "answer": _answer,
+    "restart": _restart,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +14,7 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
+from bot.canon import reloading
 from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
@@ -32,7 +32,6 @@ from bot.tool_rounds import ToolLimits
 from bot.tools import Toolbox
 from bot.turn import TurnOutcome, TurnParts
 from config.settings import Settings
-from lore.loader import load_canon
 from memory import (
     BackupPlan,
     Batch,
@@ -45,6 +44,7 @@ from memory import (
     E5Embedder,
     Embedder,
     EmbeddingCache,
+    Fading,
     Fusion,
     Gate,
     JobLimits,
@@ -53,6 +53,7 @@ from memory import (
     MemorySettings,
     ModelUnavailable,
     OpenAIEmbedder,
+    Quotas,
     Recipe,
     StoreUnavailable,
     Turn,
@@ -80,6 +81,7 @@ class Hooks:
     recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
     said: Sequence[tuple[str, datetime]] = ()  # what that run said last, and when: it is not said again soon
     replies: Literal["bot", "log"] = "bot"
+    live: bool = False  # the canon is that of the configuration, and `!reload` may read it anew
 
 
 def recipe_of(settings: Settings) -> Recipe:
@@ -96,19 +98,7 @@ def recipe_of(settings: Settings) -> Recipe:
             retrieve_seconds=retrieval.retrieve_seconds,
             recall_seconds=retrieval.recall_seconds,
         ),
-        limits=Limits(
-            history_messages=settings.history.messages,
-            viewers=settings.planner.viewers,
-            viewers_max=settings.planner.viewers_max,
-            viewer_hits=retrieval.viewer_hits,
-            episode_hits=retrieval.episode_hits,
-            lore_hits=retrieval.lore_hits,
-            state_hits=retrieval.state_hits,
-            block_tokens=budget.block_tokens,
-            section_shares={
-                name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")
-            },
-        ),
+        limits=_limits(settings),
         fusion=Fusion(
             method=fusion.method,
             k=fusion.k,
@@ -126,6 +116,22 @@ def recipe_of(settings: Settings) -> Recipe:
     )
 
 
+def _limits(settings: Settings) -> Limits:
+    retrieval, budget = settings.retrieval, settings.budget
+    return Limits(
+        history_messages=settings.history.messages,
+        viewers=settings.planner.viewers,
+        viewers_max=settings.planner.viewers_max,
+        viewer_hits=retrieval.viewer_hits,
+        episode_hits=retrieval.episode_hits,
+        claim_hits=retrieval.claim_hits,
+        lore_hits=retrieval.lore_hits,
+        state_hits=retrieval.state_hits,
+        block_tokens=budget.block_tokens,
+        section_shares={name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")},
+    )
+
+
 def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
     """Return what `open_memory` needs for the memory in `directory`."""
     kept = settings.retention
@@ -135,6 +141,8 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         caches=Caches(**settings.caches.model_dump()),
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
         backup=backup_plan(settings, directory),
+        quotas=Quotas(per_stream=settings.facts.per_stream, total=settings.facts.total),
+        fading=Fading(half_life_days=settings.facts.fade_half_life_days, floor=settings.facts.fade_floor),
         synchronous=settings.storage.synchronous,
         block_language=settings.budget.language,
         languages=settings.persona.languages,
@@ -228,11 +236,6 @@ def remember_channel(directory: Path, channel: Channel) -> None:
     (directory / CHANNEL_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-async def sync_canon(memory: Memory, folder: Path | None) -> int:
-    """Make the memory's canon equal to the files of `folder` (None: the bundled ones); return how many entries changed."""
-    return await memory.sync_lore(load_canon(folder or Path(str(files("lore").joinpath("canon")))))
-
-
 @asynccontextmanager
 async def language_model(settings: Settings) -> AsyncIterator[LanguageModel | None]:
     """Open the configured language model and close it on leaving; None, said in the log, where none is configured."""
@@ -295,12 +298,15 @@ def make_loop(
         if hooks.model:
             tools = toolbox_of(settings, hooks.model, memory, deleted)
             responder = llm_responder(settings, hooks.model, addressing, tools=tools)
+    playing = responder if isinstance(responder, LlmResponder) else None
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
     manners = Manners(_manners(settings), addressing)
     for text, at in hooks.said:
         manners.note_said(text, now=at)
         speaker.note_said(text, at)
+    become = playing.become if playing else None
+    reload = reloading(memory, settings.persona.canon, settings.persona.file, become=become)
     parts = TurnParts(
         memory=memory,
         responder=responder,
@@ -313,8 +319,9 @@ def make_loop(
         before=hooks.before,
         searched=hooks.searched,
         drafted=hooks.drafted,
+        reload=reload if hooks.live else None,
     )
-    on_stream = responder.meet if isinstance(responder, LlmResponder) else None
+    on_stream = playing.meet if playing else None
     return ChatLoop(parts, _loop_settings(settings, hooks), channel, on_turn=hooks.on_turn, on_stream=on_stream)
 
 

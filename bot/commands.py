@@ -30,6 +30,7 @@ DEFAULT_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "bot": ("bot",),
         "state": ("state", "stato"),
         "wipe": ("wipe", "azzera"),
+        "reload": ("reload", "ricarica"),
     }
 )
 

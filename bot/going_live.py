@@ -2,7 +2,8 @@
 
 import asyncio
 
-from bot.app import Hooks, language_model, make_folder, make_loop, open_channel_memory, sync_canon, twitch_settings
+from bot.app import Hooks, language_model, make_folder, make_loop, open_channel_memory, twitch_settings
+from bot.canon import sync_canon
 from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.speak import DryVoice
 from bot.twitch import TwitchConnection
@@ -29,7 +30,8 @@ async def run_bot(settings: Settings) -> None:
         ):
             await sync_canon(memory, settings.persona.canon)
             await memory.start_worker()
-            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice(), model=model)
+            voice = DryVoice() if settings.manners.dry_run else twitch.voice()
+            hooks = Hooks(voice=voice, model=model, live=True)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
             with stopping_on_signals(stop):
                 await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import structlog
 
+from bot.canon import Reload
 from bot.commands import Commands, Order, order_of
 from bot.manners import Manners
 from bot.obey_state import RecordKeeper
@@ -32,8 +33,18 @@ _ID_LETTERS = 12  # of an id that is told in chat: enough to name it
 class Obeyer:
     """Obeys the commands of one chat. Its answers hold counts and ids, never what viewers wrote; of records, what is noted."""
 
-    def __init__(self, memory: Memory, commands: Commands, *, manners: Manners, speaker: Speaker, speaks: bool) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        commands: Commands,
+        *,
+        manners: Manners,
+        speaker: Speaker,
+        speaks: bool,
+        reload: Reload | None = None,
+    ) -> None:
         """`speaks` is False where a recorded log speaks: commands take effect, and nothing is said."""
+        self._reload = reload
         self._memory = memory
         self._commands = commands
         self._manners = manners
@@ -53,6 +64,7 @@ class Obeyer:
             "optin": self._opt,
             "state": self._state,
             "wipe": self._wipe,
+            "reload": self._read_again,
         }
 
     def knows(self, text: str) -> bool:
@@ -148,7 +160,7 @@ class Obeyer:
 
     async def _wipe(self, order: Order, given: Given, _: str | None) -> str | None:
         """Forget everything of the channel: for the broadcaster alone, once they confirmed."""
-        if "broadcaster" not in given.badges or _is_foreign(given):
+        if not _is_owner(given):
             return None
         if not self._is_confirmed("wipe", order, given):
             return self._filled(self._words.wipe, seconds=str(round(self._commands.settings.confirm_seconds)))
@@ -156,6 +168,12 @@ class Obeyer:
         receipt = await self._memory.forget(request)
         self._asked.pop(("wipe", given.user.id), None)
         return self._done(receipt, given)
+
+    async def _read_again(self, _: Order, given: Given, __: str | None) -> str | None:
+        if not _is_owner(given) or self._reload is None:
+            return None
+        changed = await self._reload()
+        return self._words.not_reloaded if changed is None else self._words.reloaded.format(count=changed)
 
     async def _state(self, order: Order, given: Given, _: str | None) -> str | None:
         if not _is_moderator(given):
@@ -262,6 +280,10 @@ class Obeyer:
 def _is_foreign(given: Given) -> bool:
     """Return whether it was written in another chat that shares this one: its badges are those of the other."""
     return isinstance(given, Message) and given.source_channel is not None
+
+
+def _is_owner(given: Given) -> bool:
+    return not _is_foreign(given) and "broadcaster" in given.badges
 
 
 def _is_moderator(given: Given) -> bool:

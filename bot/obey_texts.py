@@ -28,6 +28,8 @@ class CommandWords:
     quiet: str
     back: str
     done: str
+    reloaded: str
+    not_reloaded: str
     wipe: str  # asks the broadcaster to confirm
     none_listed: str
     refused_out: str  # somebody opted out
@@ -60,6 +62,8 @@ WORDS: Final = {
         quiet="Va bene, taccio. {bot} on per farmi tornare.",
         back="Eccomi di nuovo.",
         done="Fatto.",
+        reloaded="Riletto: {count} voci del canone sono cambiate.",
+        not_reloaded="Nei file c'è un errore: non ho cambiato nulla, il perché è nel log.",
         wipe="Dimentico per sempre TUTTO ciò che so di questo canale, di chiunque? Se sì: {wipe} sì entro {seconds} secondi.",
         none_listed="Non c'è nulla di annotato.",
         refused_out="Qualcuno dei nominati non vuole che si conservi nulla: non ho annotato niente.",
@@ -93,6 +97,8 @@ WORDS: Final = {
         quiet="All right, I am silent. {bot} on brings me back.",
         back="Here I am again.",
         done="Done.",
+        reloaded="Read again: {count} entries of the canon changed.",
+        not_reloaded="The files hold a mistake: nothing was changed, the log says why.",
         wipe="Forget EVERYTHING I know of this channel, of everybody, for good? If so: {wipe} yes within {seconds} seconds.",
         none_listed="Nothing is noted.",
         refused_out="Somebody named wants nothing to be kept: nothing was noted.",

@@ -90,7 +90,7 @@ class _Telling:
         courtesy = self._small_talk() or self._courtesy()
         if courtesy:
             return self._say(courtesy)
-        if any(self.folded.startswith(beginning) for beginning in self.words.remember):
+        if any(self.folded.startswith(beginning) for beginning in self.words.remember) or self._puts_right():
             return self._say(self.words.noted)
         told, sure = self._told()
         if told and sure:
@@ -98,6 +98,12 @@ class _Telling:
         if self.recall.plan.covered:
             return told or self._from_history()
         return self._just_said() or told or self._without_memory()
+
+    def _puts_right(self) -> bool:
+        """Return whether the message contradicts something and speaks of its author: there is nothing to look up."""
+        said = words_of(self.bare)
+        contradicts = any(f"{self.folded} ".startswith(f"{beginning} ") for beginning in self.words.contradicting)
+        return contradicts and "?" not in self.to.text and not self.words.own.isdisjoint(said)
 
     def _courtesy(self) -> tuple[str, ...]:
         """Return the answer to a message that says hello, thanks or goodbye to the bot and nothing else."""

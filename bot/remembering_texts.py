@@ -44,6 +44,8 @@ class MemoryWords:
     there: tuple[str, ...]  # beginnings that ask whether the bot is there
     how_are_you: tuple[str, ...]  # … and how it is
     remember: tuple[str, ...]  # beginnings that ask to keep something in mind
+    contradicting: tuple[str, ...]  # how a message begins that says something is not so
+    own: frozenset[str]  # words that speak of their author
     asking: frozenset[str]  # first words of questions without a question mark
     months: tuple[str, ...]
 
@@ -94,6 +96,8 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         ),
         how_are_you=("come stai", "come va", "come ti va", "come butta", "tutto bene", "tutto ok"),
         remember=("ricordati", "ricorda che", "tieni a mente", "non dimenticare", "memorizza", "segnati"),
+        contradicting=("no", "ti sbagli", "sbagliato", "non", "in realta", "veramente", "guarda che"),
+        own=frozenset("io mi mio mia miei mie sono ho vivo abito sto lavoro faccio".split()),  # noqa: SIM905 - a word list
         asking=frozenset("chi cosa cos come dove quando quanto quanti quale qual perche dimmi".split()),  # noqa: SIM905 - a word list
         months=(
             "gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno",
@@ -151,6 +155,8 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
             "hows it going", "you ok", "are you ok",
         ),
         remember=("remember that", "remember this", "keep in mind", "don t forget", "dont forget", "please remember"),
+        contradicting=("no", "you re wrong", "that s wrong", "thats wrong", "actually", "i don t", "i dont", "i no longer"),
+        own=frozenset("i im me my mine".split()),  # noqa: SIM905 - a word list
         asking=frozenset("who what whats where when why how which whose do does did is are can".split()),  # noqa: SIM905 - a word list
         months=(
             "January", "February", "March", "April", "May", "June",

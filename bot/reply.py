@@ -22,7 +22,8 @@ from memory import Batch, Message, Recall, Stream
 log = structlog.get_logger(__name__)
 _TAG = re.compile(rf"</?(?:{'|'.join(TAGS)})>")
 _QUOTES = {"«": "»", "“": "”", '"': '"'}
-_KINDS: tuple[tuple[type[LlmError], str], ...] = (
+_KINDS: tuple[tuple[type[Exception], str], ...] = (
+    (TimeoutError, "late"),
     (LlmUnavailable, "unavailable"),
     (LlmRateLimited, "rate_limited"),
     (LlmTooLong, "too_long"),
@@ -58,6 +59,10 @@ class LlmResponder:
     def meet(self, stream: Stream) -> None:
         """Answer in this stream from now on: its title is part of the prompt."""
         self._stream = stream
+
+    def become(self, persona: Persona) -> None:
+        """Play this persona from the next answer on."""
+        self._persona = persona
 
     async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
         """Return the model's answer to `to`, and in the same line to `also`.

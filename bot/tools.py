@@ -116,12 +116,14 @@ class Toolbox:
         meant = await _meant(arguments, scene, tool, known)
         key = str(uuid5(_CALLS, f"{scene.batch.id}\x1f{tool}\x1f{json.dumps(meant, sort_keys=True)}"))
         asking = {message.id for message in scene.own}
+        closed = [viewer for record in known if record.id == meant.get("id") for viewer in record.viewers]
         order = StateOrder(
             call=StateCall(at=scene.batch.closed_at, tool=tool, arguments=meant),
             rights=scene.rights,
             key=key,
             turn_id=scene.batch.id,
-            held=held_viewers(scene.batch, _named(meant), asking=asking),
+            source=scene.to.id,
+            held=held_viewers(scene.batch, (*_named(meant), *closed), asking=asking),
         )
         return self._told(await self.memory.change_state(order), held=order.held)
 

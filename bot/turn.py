@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.canon import Reload
 from bot.manners import Manners
 from bot.responder import Answer, Responder, ResponderFailed
 from bot.speak import Delivery, Speaker
@@ -45,6 +46,7 @@ class TurnParts:
         None  # a turn looked into the memory: was that behind, so that it looks again?
     )
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None  # hears of a turn just before it is recorded
+    reload: Reload | None = None  # reads the streamer's files anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,10 +123,14 @@ class Retrieval(Section):
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
     channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
-        default=("dense", "lexical", "slot", "graph", "recency", "worth"), description="Ways to look inside a place."
+        default=("dense", "lexical", "slot", "recency", "worth"),
+        description="Ways to look inside a place; graph finds who shares something.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=2, description="Candidates asked of one stream.")
+    claim_hits: Count = Field(
+        default=2, description="Claims of others shown about a viewer whose own memory has no answer; 0: never."
+    )
     lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
     gap: Share = Field(default=0.3, description="A source is cut where its scores fall by this part of the best one.")
@@ -196,6 +200,17 @@ class Jobs(Section):
     drain_seconds: Seconds = Field(default=2.0, description="How often the scheduler looks for work that nobody announced.")
     recover_seconds: Seconds = Field(default=15.0, description="How often lost leases are looked for.")
     checkpoint_seconds: Seconds = Field(default=60.0, description="How often the write-ahead log is folded into the database.")
+
+
+class Facts(Section):
+    """Facts and claims: how many one author may leave, and when those that nobody repeats or uses fade."""
+
+    per_stream: Positive = Field(default=60, description="Facts and claims kept of one author in one stream.")
+    total: Positive = Field(default=2000, description="Facts and claims kept of one author altogether.")
+    fade_half_life_days: float = Field(default=90.0, gt=0, description="Days in which a memory that is not used weighs half.")
+    fade_floor: Share = Field(
+        default=0.01, description="Weight below which a memory leaves retrieval, though not the record; 0: never."
+    )
 
 
 class Retention(Section):
@@ -322,6 +337,9 @@ class Commands(Section):
     wipe: tuple[str, ...] = Field(
         default=("wipe", "azzera"),
         description="Words for: forget everything of the channel. Broadcaster only.",
+    )
+    reload: tuple[str, ...] = Field(
+        default=("reload", "ricarica"), description="Words for: read persona and canon anew. Broadcaster only."
     )
     confirm_seconds: Seconds = Field(
         default=60.0, description="Time to confirm that one wants to be forgotten, or everything wiped."

@@ -17,6 +17,7 @@ from config.sections import (
     Caches,
     Commands,
     Embedding,
+    Facts,
     Fusion,
     History,
     Jobs,
@@ -56,6 +57,7 @@ class Settings(BaseSettings):
     budget: Budget = Budget()
     caches: Caches = Caches()
     jobs: Jobs = Jobs()
+    facts: Facts = Facts()
     retention: Retention = Retention()
     backup: Backup = Backup()
     embedding: Embedding = Embedding()

@@ -14,10 +14,11 @@ from memory.events import BotReply, Channel, Deletion, StateCall
 from memory.model import Batch, Document, Health, JobRow, KnownViewer, Recall, StateRecord, Stream, Turn
 from memory.opening import Parts, open_parts
 from memory.ports import Embedder
-from memory.receipts import AuditEntry, CorrectRequest, ForgetRequest, Holding, Receipt
+from memory.receipts import AuditEntry, CorrectRequest, ForgetRequest, Holding, Receipt, RollbackRequest, UndoRequest
 from memory.recipes import MemorySettings, Recipe
 from memory.state_orders import StateOrder, StateReceipt
 from memory.store.collections import LORE, collection_name
+from memory.timeline import Chronicle
 
 _CLOSED = "the memory was closed; open it again"
 _MOST_DOCUMENTS = 1_000_000
@@ -147,6 +148,39 @@ class Memory:
         """Return those of these viewers who are known, under their present names."""
         viewers = self._parts.surroundings.viewers
         return tuple(viewer for id_ in viewer_ids if (viewer := viewers.get(id_)) is not None)
+
+    async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
+        """Return what a viewer stated about themselves, newest first, on both axes of time.
+
+        True now, or at `as_of` (when it was so in the world), as believed now, or at `known_at` (when the memory believed it).
+        """
+        found = await self._parts.reader.facts(viewer_id, as_of=as_of, known_at=known_at)
+        now = known_at or self._parts.clock.now()
+        return [fact for fact in found if as_of is not None or fact.invalid_at is None or fact.invalid_at > now]
+
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer, and what the viewer claims about others: never facts; newest first."""
+        return await self._parts.personal.claims(viewer_id)
+
+    async def fact_history(self, viewer_id: str) -> list[Chronicle]:
+        """Return every fact of a viewer and every claim about or by them, with all that was decided; oldest first."""
+        return await self._parts.personal.history(viewer_id)
+
+    async def settled(self) -> dict[str, int]:
+        """Return how many conflicts between statements each step settled: slot, time, similarity, correction, judge."""
+        return await self._parts.personal.settled()
+
+    async def undo(self, request: UndoRequest) -> Receipt:
+        """Reverse the last decision about a fact or claim, or one act; the receipt's `act` takes that back in its turn.
+
+        Raises:
+            InvalidRow: the request names nothing.
+        """
+        return await self._erase(self._parts.undoer.undo(request))
+
+    async def rollback(self, request: RollbackRequest) -> Receipt:
+        """Take back every fact and claim that a viewer stated since a moment; messages stay. `act` undoes it."""
+        return await self._erase(self._parts.undoer.rollback(request))
 
     async def held(self, viewer_id: str) -> Holding:
         """Return how much is held of a viewer: counts and ids, no words."""

@@ -19,6 +19,7 @@ from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.instance_lock import InstanceLock
 from memory.store.reader import Reader
+from memory.timeline import Chronicle
 
 T = TypeVar("T")
 DATABASE = "memory.db"
@@ -81,9 +82,23 @@ class Inspection:
         )
         return next((found for way in ways if (found := [viewer for viewer in everybody if way(viewer)])), [])
 
-    async def facts(self, viewer_id: str) -> list[Document]:
-        """Return what is true of a viewer as of now, by their own words; newest first."""
-        return await self._reader.facts(viewer_id)
+    async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
+        """Return what is true of a viewer, by their own words, newest first: now, or at `as_of`, as believed at `known_at`."""
+        found = await self._reader.facts(viewer_id, as_of=as_of, known_at=known_at)
+        now = known_at or self._clock.now()
+        return [fact for fact in found if as_of is not None or fact.invalid_at is None or fact.invalid_at > now]
+
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer, and what the viewer claims about others; newest first."""
+        return await self._personal.claims(viewer_id)
+
+    async def history(self, viewer_id: str) -> list[Chronicle]:
+        """Return every fact of a viewer, the claims about them and those they made, with all that was decided; oldest first."""
+        return await self._personal.history(viewer_id)
+
+    async def settled(self) -> dict[str, int]:
+        """Return how many conflicts between statements each step settled."""
+        return await self._personal.settled()
 
     async def messages(self, viewer_id: str, limit: int) -> list[Document]:
         """Return a viewer's own messages that are remembered, newest first."""
@@ -240,4 +255,4 @@ async def _beside(directory: Path) -> AsyncIterator[Database]:
 def _told_once(found: list[Found]) -> list[Found]:
     """Return the hits without facts whose message was found too: the same words, as they were said."""
     said = {source for hit in found if hit.document.kind == "message" for source in hit.document.provenance}
-    return [hit for hit in found if hit.document.kind != "fact" or not said.issuperset(hit.document.provenance)]
+    return [hit for hit in found if hit.document.kind not in {"fact", "claim"} or not said.issuperset(hit.document.provenance)]

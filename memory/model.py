@@ -105,6 +105,8 @@ class SourceKind(StrEnum):
 
     PROFILE = "profile"  # one viewer's current facts
     RECALL = "recall"  # one viewer's own messages and facts, by the question
+    CLAIMS = "claims"  # what others said about one viewer; never planned, asked along with the recall
+    GRAPH = "graph"  # facts of whoever shares what is named
     EPISODE = "episode"  # whole turns of one stream
     LORE = "lore"
     STATE = "state"
@@ -117,19 +119,20 @@ class SourceRequest:
     kind: SourceKind
     why: str
     query: str = ""  # what is searched for; empty for profile and state
-    viewer_id: str | None = None  # profile, recall
+    viewer_id: str | None = None  # profile, recall; graph: who asks
     stream_id: str | None = None  # episode
     domains: tuple[str, ...] = ()  # state: request, note, relation, joke, channel
-    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's
+    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's. Graph: between whom
     lore_ids: tuple[str, ...] = ()  # lore: entries named outright; empty: search
     as_of: datetime | None = None  # valid time asked about
     exclude: tuple[str, ...] = ()  # message ids that must not come back (the batch itself)
+    hearsay: bool = False  # recall: somebody else asks, and may be told what others said of the viewer
 
     @property
     def name(self) -> str:
         """The source's name, as the evaluation contract writes it."""
         match self.kind:
-            case SourceKind.PROFILE | SourceKind.RECALL:
+            case SourceKind.PROFILE | SourceKind.RECALL | SourceKind.CLAIMS:
                 return f"viewer:{self.viewer_id}:{self.kind.value}"
             case SourceKind.EPISODE:
                 return f"stream:{self.stream_id}:episode"

@@ -19,8 +19,11 @@ from memory.consolidate import Consolidator
 from memory.correct import Corrector
 from memory.events import Channel
 from memory.extract.languages import load_languages
+from memory.extract.others import claim_extractor, load_others
 from memory.extract.rules import rule_extractor
+from memory.fading import Fader
 from memory.forget import Forgetter
+from memory.hearsay import Hearsay
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
@@ -32,6 +35,7 @@ from memory.recipes import MemorySettings
 from memory.record import Recorder
 from memory.rules import Rules, load_rules
 from memory.sources import Source
+from memory.sources.graph import GraphSource
 from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
@@ -45,6 +49,7 @@ from memory.store.reader import Reader
 from memory.store.viewers import Seen, ViewerBook
 from memory.surroundings import Surroundings
 from memory.trace import Abandoned
+from memory.undo import Undoer
 from memory.upkeep import Upkeep
 from memory.worthiness import Meaning
 
@@ -69,6 +74,8 @@ class Parts:
     states: StateChanger
     opt_outs: OptOuts
     personal: Personal
+    undoer: Undoer
+    clock: Clock
     held: AsyncExitStack
 
 
@@ -102,6 +109,7 @@ class _Ground:
     index: ChromaIndex
     abandoned: Abandoned
     caches: RecallCaches
+    names: NameIndex
     rules: tuple[Rules, ...]  # compiled once: 0.3 s
 
 
@@ -125,6 +133,7 @@ async def open_parts(
             index=index,
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
+            names=NameIndex(),
             rules=load_rules(settings.languages),
         )
         opening.push_async_callback(abandoned.close)
@@ -160,14 +169,21 @@ def _upkeep(ground: _Ground) -> Upkeep:
         embedder=embedder,
         abandoned=ground.abandoned,
     )
-    consolidator = Consolidator(ground.database, partial(rule_extractor, settings.languages), clock)
+    load_others(settings.languages)
+    hearsay = Hearsay(
+        partial(claim_extractor, settings.languages), ground.names, load_rules(settings.languages), settings.ignored_bots
+    )
+    rules = partial(rule_extractor, settings.languages)
+    consolidator = Consolidator(ground.database, rules, clock, hearsay=hearsay, quotas=settings.quotas)
     upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
+    upkeep.work("fade", Fader(ground.database, clock, settings.fading).fade, group=1)
+    background.worker.daily("fade")
     return upkeep
 
 
 def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     settings, clock, caches = ground.settings, ground.clock, ground.caches
-    book = _NamedBook(NameIndex())
+    book = _NamedBook(ground.names)
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
@@ -199,6 +215,8 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         states=StateChanger(ground.database, clock),
         opt_outs=OptOuts(ground.database, forgetter),
         personal=Personal(ground.database),
+        undoer=Undoer(ground.database, clock),
+        clock=clock,
         held=held,
     )
 
@@ -213,6 +231,7 @@ def _sources(
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
+        SourceKind.GRAPH: GraphSource(reader),
         SourceKind.EPISODE: StreamSource(reader, episodes),
         SourceKind.LORE: LoreSource(reader, search, caches.lore),
         SourceKind.STATE: StateSource(reader),

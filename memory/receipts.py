@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 ForgetScope = Literal["viewer", "words", "item", "last", "everything"]
-Verb = str  # forget | correct | opt_out | opt_in, or the name of a state tool
+Verb = str  # forget | correct | opt_out | opt_in | undo | rollback, or the name of a state tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,26 @@ class CorrectRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest:
+    """What is to be taken back: the last decision about a fact or claim, by its `id`, or all of one `act`."""
+
+    at: datetime
+    id: str | None = None
+    act: int | None = None
+    by: str | None = None  # who asked, a viewer id; None: whoever runs the program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackRequest:
+    """Every fact and claim that `viewer_id` stated since a moment is taken back; the messages stay."""
+
+    at: datetime
+    viewer_id: str
+    since: datetime
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What was done, in numbers. All zero: there was nothing to do. `refused`: it was somebody else's, and nothing changed."""
 
@@ -55,6 +75,7 @@ class Receipt:
     documents: int = 0  # memories derived from them
     records: int = 0  # of structured state
     refused: bool = False
+    act: int | None = None  # of an undo or a rollback: the number by which it can be taken back
 
     @property
     def total(self) -> int:

@@ -16,7 +16,7 @@ from memory.clock import Clock
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion
 from memory.model import Batch, Stream, Turn
-from memory.store import episodes, lore, optouts, state_calls, streams, tombstones, viewers
+from memory.store import episodes, fading, lore, optouts, state_calls, streams, tombstones, viewers
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import LINE, put
@@ -122,6 +122,7 @@ class Recorder:
             row = episodes.close_turn(connection, turn, turn_id, stream)
         if row is not None:
             self._remember(connection, turn, row, stream)
+            _note_use(connection, turn)
         return grown or (row is not None and row.reply_id is not None), seen
 
     def _remember(self, connection: Connection, turn: Turn, row: Row[Any], stream: Stream) -> None:
@@ -224,6 +225,15 @@ class Recorder:
 
     def _job(self, connection: Connection, kind: str, key: str, payload: Mapping[str, Any], *, again: bool = False) -> None:
         self._enqueue(connection, kind=kind, key=key, payload=payload, now=self._clock.now(), again=again)
+
+
+def _note_use(connection: Connection, turn: Turn) -> None:
+    """What stood behind a reply that was sent is remembered the longer."""
+    if turn.said.state != "sent" or turn.recall is None:
+        return
+    stated = [item for item in turn.recall.block.items if item.kind in {"fact", "claim"}]
+    if stated:
+        fading.note_use(connection, {source for item in stated for source in item.provenance}, turn.batch.closed_at)
 
 
 def _without_opted_out(connection: Connection, batch: Batch) -> Batch | None:

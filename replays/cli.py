@@ -8,6 +8,7 @@ import typer
 
 from bot.cli import config, jobs, memory, state
 from bot.cli.backup import backup_command, restore_command
+from bot.cli.beliefs import history_command, rollback_command, undo_command
 from bot.cli.doctor import doctor_command
 from bot.cli.forget import audit_command, correct_command, export_command, forget_command
 from bot.cli.login import login_command, logout_command
@@ -40,6 +41,9 @@ app.command("import")(import_command)
 app.command("eval")(eval_command)
 app.command("explain")(explain_command)
 app.command("report")(report_command)
+memory.app.command("history")(history_command)
+memory.app.command("undo")(undo_command)
+memory.app.command("rollback")(rollback_command)
 app.add_typer(memory.app, name="memory")
 app.add_typer(state.app, name="state")
 app.add_typer(jobs.app, name="jobs")

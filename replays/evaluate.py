@@ -1,5 +1,6 @@
 """Evaluation: annotated logs through the real memory, every probe asked at its moment, of every recipe."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,7 @@ class Outcome:
     unasked: tuple[Unasked, ...]
     replies_failed: int
     embedder: str
+    settled: Mapping[str, int] = field(default_factory=dict)  # conflicts between statements, by what settled them
 
     @property
     def complete(self) -> bool:
@@ -124,6 +126,7 @@ class Evaluation:
     _asked: dict[str, list[Scored]] = field(default_factory=dict)
     _unasked: list[Unasked] = field(default_factory=list)
     _replies_failed: int = 0
+    _settled: Counter[str] = field(default_factory=Counter)
     _model: LanguageModel | None = None
 
     async def run(self, output: ResultFiles | None = None) -> Outcome:
@@ -134,6 +137,7 @@ class Evaluation:
             BotMemoryError: a memory cannot be opened, or is lost on the way.
         """
         self._asked = {name: [] for name in self.recipes}
+        self._settled = Counter()
         async with AsyncExitStack() as held:
             scratch = Path(held.enter_context(TemporaryDirectory(prefix="ricordo-eval-")))
             embedder = embedder_of(self.settings, _made(scratch / "archive"))
@@ -146,6 +150,7 @@ class Evaluation:
             unasked=tuple(self._unasked),
             replies_failed=self._replies_failed,
             embedder=embedder.name,
+            settled=dict(self._settled),
         )
 
     async def _ask_log(self, annotated: AnnotatedLog, directory: Path, embedder: Embedder, output: ResultFiles | None) -> None:
@@ -168,6 +173,7 @@ class Evaluation:
                     await player.catch_up(settle=event.settle)
                     await self._ask(cases[event.id], examiner, place.stream_id, output)
             await player.finish()
+            self._settled.update(await home.memory.settled())
 
     def examiner(self, annotated: AnnotatedLog, home: Home, embedder: Embedder) -> "Examiner":
         """Return who asks the probes of one log of an open memory; `embedder` serves the baselines."""

@@ -140,7 +140,18 @@ def _dev(summary: Mapping[str, Any]) -> str:
     told = (
         f"{summary['probes']} probes of {logs}; embedder `{summary['versions']['embedder']}`. docs/evaluation.md explains each."
     )
-    return "\n".join(["## Annotated chat\n", f"### Measured\n\n{told}\n", _table(["recipe", *DEV], rows)])
+    table = _table(["recipe", *DEV], rows)
+    return "\n".join(["## Annotated chat\n", f"### Measured\n\n{told}\n", table, *_settled(summary)])
+
+
+def _settled(summary: Mapping[str, Any]) -> list[str]:
+    """Return which share of the conflicts between statements each step settled, nothing where it was not counted."""
+    settled: Mapping[str, int] = summary.get("settled_conflicts", {})
+    total = sum(settled.values())
+    if not total:
+        return []
+    rows = [[step, str(count), f"{count / total:.3f}"] for step, count in settled.items()]
+    return [_titled(f"Conflicts between statements, {total} in all", _table(["settled by", "conflicts", "share"], rows))]
 
 
 def _titled(title: str, table: str) -> str:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import structlog
 
-from bot.app import Hooks, language_model, make_loop, open_channel_memory, sync_canon
+from bot.app import Hooks, language_model, make_loop, open_channel_memory
+from bot.canon import sync_canon
 from bot.loop import ChatLoop
 from bot.speak import Voice
 from bot.turn import TurnOutcome

@@ -8,7 +8,7 @@ import stat
 from datetime import datetime
 from importlib import import_module
 
-from bot.account import TwitchSettings
+from bot.account import TwitchSettings, wanted_types
 from bot.app import twitch_settings
 from bot.cli.checks import Finding
 from bot.live_errors import LiveError, TwitchRefused

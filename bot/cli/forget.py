@@ -176,9 +176,7 @@ async def _corrected(
 
 async def _in_memory(settings: Settings, place: Place, work: Callable[[Memory], Awaitable[Receipt]]) -> Receipt:
     """Do the work and the jobs that follow from it, so that the bytes are gone when this returns."""
-    if place.channel is None:
-        raise CommandFailed(f"{place.folder} lacks its channel.json, which says whose memory it is: start the bot once")
-    async with open_channel_memory(settings, place.folder, channel=place.channel, clock=WallClock()) as memory:
+    async with open_channel_memory(settings, place.folder, channel=place.known_channel(), clock=WallClock()) as memory:
         receipt = await work(memory)
         await memory.run_jobs()
         left = [job for state in ("ready", "dead") for job in await memory.jobs(state=state, kind="purge")]

@@ -34,6 +34,16 @@ class Place:
         """The channel's name, or the folder's."""
         return self.channel.name if self.channel else self.folder.name
 
+    def known_channel(self) -> Channel:
+        """Return whose memory it is, which must be known where something is to be changed.
+
+        Raises:
+            CommandFailed: no file says so.
+        """
+        if self.channel is None:
+            raise CommandFailed(f"{self.folder} lacks its {CHANNEL_FILE}, which says whose memory it is: start the bot once")
+        return self.channel
+
 
 def places(folder: Path) -> list[Place]:
     """Return the memories in `folder`: itself, the one of a replay, or one a channel."""

@@ -131,6 +131,7 @@ class Rules(_Table):
     change: PhraseList = Phrases()  # Says that something is new: "now", "I started"
     was: PhraseList = Phrases()  # Asks how something was: "where did I work"
     jest: PhraseList = Phrases()  # Not meant: irony, play, what would be
+    shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
     slot: tuple[SlotRule, ...] = ()
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from memory.state_orders import StateOrder
 from memory.store.document_writes import chunks
+from memory.store.prepared import Prepared
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds
 from memory.store.tables import StateCallRow, table_of
 
 CALL = table_of(StateCallRow)
+_OF_TURN = Prepared(select(CALL.c.held).where(CALL.c.turn_id == bindparam("turn")).order_by(CALL.c.at, CALL.c.key))
 
 
 def known(connection: Connection, key: str) -> bool:
@@ -40,5 +42,5 @@ def drop(connection: Connection, viewer_id: str) -> None:
 
 def held_in(connection: Connection, turn_id: str) -> list[str]:
     """Return the viewers whom the calls of a turn keep out of its personal consolidation."""
-    found = connection.scalars(select(CALL.c.held).where(CALL.c.turn_id == turn_id).order_by(CALL.c.at, CALL.c.key))
-    return list(dict.fromkeys(viewer for held in found for viewer in held))
+    found = _OF_TURN.all(connection, {"turn": turn_id})  # asked of every turn that is recorded
+    return list(dict.fromkeys(viewer for row in found for viewer in row.held))

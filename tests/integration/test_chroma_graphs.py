@@ -1,4 +1,4 @@
-"""The graphs that Chroma writes to disk, spoilt: none of them reaches Chroma, which would give wrong hits or end the process."""
+"""The graphs that Chroma writes to disk, spoilt: none of them reaches Chroma, which would give wrong hits or die."""
 
 import asyncio
 import shutil

@@ -2,17 +2,29 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders_live import message
+from builders_live import at, message, viewer
+from builders_llm import batch_of, recall_of
 from builders_obey import MOD
 from builders_tools import a_talk, asks, calls_all, to_bot
 from fakes.llm_server import Answer, Fault, says
+from fakes.memory import FakeMemory
 
+from bot.app import toolbox_of
+from bot.llm import LanguageModel
+from bot.llm_values import LlmSettings, ToolCall
+from bot.tombstones import Tombstones
 from bot.tool_rounds import ToolLimits
-from memory import Deletion
+from bot.tool_scene import Scene
+from bot.tools import Toolbox
+from config.settings import Settings
+from memory import Deletion, StateCall, StateRecord, StoreUnavailable, Viewer
 
 OPEN = asks("request_open", text="una torta di mele senza burro")
 WISH = "mi fai una torta di mele senza burro?"
@@ -48,6 +60,17 @@ async def test_a_turn_with_tools_keeps_its_asker_out_of_personal_memory_and_of_f
         await talk.chat.memory.run_jobs()
         held = [document.text for document in await talk.chat.memory.documents_of("id-alice")]
         assert not any("Genova" in text or "vino" in text for text in held)
+        assert any("Bari" in document.text for document in await talk.chat.memory.documents_of("id-bob"))
+
+
+async def test_closing_a_record_holds_those_it_is_about_and_not_the_rest_of_the_batch(tmp_path: Path) -> None:
+    async with a_talk(tmp_path, asks("note_delete", id="n1"), says("Tolta!")) as talk:
+        note = {"id": "n1", "viewer": "id-alice", "text": "porta il vino"}
+        await talk.chat.memory.apply_state(StateCall(at=at(20), tool="note_set", arguments=note))
+        others = message("io vivo a Bari", by="bob", seconds=29.7, message_id="b9")
+        await talk.hears(others, to_bot("cancella la nota del vino, non ci sono più"))
+        assert await talk.records() == []
+        assert not any("vino" in document.text for document in await talk.chat.memory.documents_of("id-alice"))
         assert any("Bari" in document.text for document in await talk.chat.memory.documents_of("id-bob"))
 
 
@@ -214,3 +237,88 @@ async def test_cost_of_every_round_is_counted(tmp_path: Path, answer: Answer) ->
         talk.chat.loop._on_turn = lambda outcome: seen.append(outcome.turn.said.prompt_tokens)
         await talk.hears(to_bot(WISH))
         assert seen == [14]
+
+
+TOO_LONG = Fault("status", status=400, message="This model's maximum context length is 2048 tokens.")
+
+
+async def test_a_model_that_reads_too_little_for_tools_answers_without_them_from_then_on(tmp_path: Path) -> None:
+    async with a_talk(tmp_path, TOO_LONG, TOO_LONG, says("Ciao!"), says("Eccomi")) as talk:
+        assert await talk.hears(to_bot("ciao")) == ["Ciao!"]
+        assert await talk.hears(to_bot("come va?", seconds=60)) == ["Eccomi"]
+        assert [("tools" in request) for request in talk.server.requests] == [True, True, False, False]
+
+
+async def test_calls_that_a_server_leaves_in_the_words_are_made_and_never_said(tmp_path: Path) -> None:
+    spelt = 'Va bene. <tool_call>\n{"name": "request_open", "arguments": {"text": "una torta di mele"}}\n</tool_call>'
+    broken = says("Fatto! <tool_call>{boh</tool_call>")
+    async with a_talk(tmp_path, says(spelt), broken) as talk:
+        assert await talk.hears(to_bot(WISH)) == ["Fatto!"]
+        assert [record.text for record in await talk.records()] == ["una torta di mele"]
+
+
+class AwayMemory(FakeMemory):
+    """A memory whose records cannot be read."""
+
+    async def state(self, domains: Sequence[str], at: datetime, *, viewer_ids: Sequence[str] = ()) -> list[StateRecord]:
+        msg = f"the disk is full: {domains} {at} {viewer_ids}"
+        raise StoreUnavailable(msg)
+
+
+async def test_a_database_that_is_away_is_told_to_the_model() -> None:
+    box = Toolbox(AwayMemory(), able=lambda: True, taken_back=lambda _: False)
+    asked = to_bot("che richieste ci sono?")
+    scene = Scene(batch=batch_of(asked), recall=recall_of(), to=asked, memory=box.memory, bot_id="900")
+    outcome = await box.carry_out(ToolCall(id="c", name="state_list", arguments={}), scene)
+    assert outcome.done is False
+    assert "could not be stored" in outcome.told["error"]
+
+
+async def test_a_turn_that_is_run_again_after_a_crash_changes_nothing_more(tmp_path: Path) -> None:
+    async with a_talk(tmp_path, says("ok")) as talk:
+        box = Toolbox(talk.chat.memory, able=lambda: True, taken_back=lambda _: False)
+        asked = to_bot(WISH)
+        scene = Scene(batch=batch_of(asked), recall=recall_of(), to=asked, memory=box.memory, bot_id="900")
+        call = ToolCall(id="c", name="request_open", arguments={"text": "una torta di mele"})
+        first, again = await box.carry_out(call, scene), await box.carry_out(call, scene)
+        assert (first.done, again.done) == (True, True)
+        assert again.told == {"ok": True, "note": "this was done before"}
+        assert again.domain == "request"
+        assert len(await talk.records()) == 1
+
+
+async def test_of_many_records_the_newest_are_listed_and_the_rest_counted(tmp_path: Path) -> None:
+    async with a_talk(tmp_path, asks("state_list"), says("Tante!")) as talk:
+        for number in range(14):
+            arguments = {"id": f"n{number:02}", "viewer": None, "text": f"nota {number}"}
+            await talk.chat.memory.apply_state(StateCall(at=at(10 + number), tool="note_set", arguments=arguments))
+        await talk.hears(to_bot("che note ci sono?"))
+        [told] = talk.results()
+        assert (told["records"][0]["id"], len(told["records"]), told["left_out"]) == ("n13", 12, 2)
+
+
+@pytest.mark.parametrize(("name", "error"), [("Gemelli", "more than one is called"), ("ricordo_bot", "that is yourself")])
+async def test_a_name_that_is_nobodys_or_not_only_ones_is_refused(tmp_path: Path, name: str, error: str) -> None:
+    async with a_talk(tmp_path, says("ok")) as talk:
+        box = Toolbox(talk.chat.memory, able=lambda: True, taken_back=lambda _: False)
+        twins = [replace(message("ciao", by=one, seconds=1), user=replace(viewer(one), name="Gemelli")) for one in ("t1", "t2")]
+        bot = replace(message("io", by="ricordo_bot", seconds=2), user=Viewer(id="900", login="ricordo_bot", name="Ricordo"))
+        asked = to_bot("segna che Gemelli offre da bere", badges=("moderator",))
+        batch = batch_of(*twins, bot, asked)
+        scene = Scene(batch=batch, recall=recall_of(), to=asked, memory=box.memory, bot_id="900")
+        call = ToolCall(id="c", name="note_set", arguments={"text": "offre da bere", "viewer": name})
+        outcome = await box.carry_out(call, scene)
+        assert error in outcome.told["error"]
+
+
+@pytest.mark.parametrize(("tools", "dry", "offered"), [(True, False, True), (False, False, False), (True, True, False)])
+def test_tools_are_off_where_configured_and_where_nobody_would_hear(*, tools: bool, dry: bool, offered: bool) -> None:
+    settings = Settings()
+    chosen = settings.model_copy(
+        update={
+            "llm": settings.llm.model_copy(update={"tools": tools}),
+            "manners": settings.manners.model_copy(update={"dry_run": dry}),
+        }
+    )
+    model = LanguageModel(LlmSettings(base_url="http://127.0.0.1:9/v1", model="m"))
+    assert (toolbox_of(chosen, model, FakeMemory(), Tombstones()) is not None) is offered

@@ -6,6 +6,8 @@ import pytest
 from builders_live import at, message
 from builders_obey import MOD, Chat, a_chat, order
 
+from bot.canon import reloading
+from bot.persona import Persona
 from bot.state_command import StateCommand, state_command_of
 from memory import DOMAINS, Message
 
@@ -172,3 +174,27 @@ async def test_a_recorded_wipe_is_done_at_once(tmp_path: Path) -> None:
     async with a_chat(tmp_path, replies="log") as chat:
         await chat.play(order("!wipe", by="casa", badges=OWNER))
         assert "Nerone" not in await chat.held()
+
+
+async def test_the_broadcaster_has_the_files_read_again(tmp_path: Path) -> None:
+    folder, played = tmp_path / "canon", list[Persona]()
+    folder.mkdir()
+    persona = tmp_path / "persona.toml"
+    persona.write_text('name = "Faro"\n[description]\nit = "Sei un faro."\n[tone]\nit = ["Breve."]\n', encoding="utf-8")
+
+    async with a_chat(tmp_path / "data") as chat:
+        chat.loop._obeyer._reload = reloading(chat.memory, folder, persona, become=played.append)
+        (folder / "a.md").write_text("---\nid: faro\ntitle: Il faro\naliases: [Faro]\n---\nSpento da anni.\n", encoding="utf-8")
+        assert await chat.play(typed("!reload")) == []  # a moderator
+        [said] = await chat.play(typed("!ricarica", by="casa", seconds=25, badges=OWNER))
+        assert said == "Riletto: 1 voci del canone sono cambiate."
+        assert [one.name for one in played] == ["Faro"]
+        (folder / "a.md").write_text("senza intestazione", encoding="utf-8")
+        [said] = await chat.play(typed("!reload", by="casa", seconds=30, badges=OWNER))
+        assert said.startswith("Nei file c'è un errore")
+        assert len(played) == 1
+
+
+async def test_a_replay_has_no_files_to_read_again(tmp_path: Path) -> None:
+    async with a_chat(tmp_path) as chat:
+        assert await chat.play(order("!reload", by="casa", badges=OWNER)) == []

@@ -79,6 +79,10 @@ def test_an_evaluation_of_annotated_chat_is_shown_recipe_by_recipe() -> None:
     text = page([summary])
     assert "99 probes of one, two; embedder `use-m3`" in text
     assert "| full | 0.875 | - |" in text
+    assert "Conflicts" not in text
+    told = page([summary | {"settled_conflicts": {"slot": 3, "time": 1, "judge": 0}}])
+    assert "**Conflicts between statements, 4 in all**" in told
+    assert "| slot | 3 | 0.750 |" in told
 
 
 def test_a_summary_is_read_from_its_folder_and_others_are_refused(tmp_path: Path) -> None:
