@@ -6,7 +6,6 @@ It asks and changes nothing: above all it renews no token, for the running bot l
 import os
 import stat
 from datetime import datetime
-from importlib import import_module
 
 from bot.account import TwitchSettings, wanted_types
 from bot.app import twitch_settings
@@ -18,7 +17,6 @@ from bot.tokens import TokenPair, load_tokens
 from config.settings import Settings
 from memory import Clock
 
-_TWITCH = "bot.twitch"  # imported only where an account is looked at: docs/decisions/0012
 CLOCK_SECONDS = 60.0  # what Twitch says is exact to a second, and has travelled
 HOUR = 3600.0
 
@@ -137,8 +135,7 @@ async def _moderator(accounts: TwitchAccounts, settings: Settings, holder: Holde
 async def _subscriptions(accounts: TwitchAccounts, configured: TwitchSettings, home: str, access: str) -> Finding:
     held = await accounts.helix("eventsub/subscriptions", {"status": "enabled"}, access)
     live = {str(one["type"]) for one in held if (one.get("condition") or {}).get("broadcaster_user_id") == home}
-    types: tuple[set[str], set[str]] = import_module(_TWITCH).wanted_types(configured)
-    required, optional = types
+    required, optional = wanted_types(configured)
     if not live & required:
         return Finding(
             what="subscriptions", state="note", text="none: the bot is not live now", advice="`ricordo run` starts it"
