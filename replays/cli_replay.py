@@ -50,6 +50,7 @@ def replay_command(
 
     Example: ricordo replay chat.jsonl --out out/chat
     """
+    short_turns()
     settings = load_settings(config)
     set_up_logs(settings.log, default="warning")
     if replies not in {"bot", "log"}:

@@ -5,7 +5,7 @@ import sys
 
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 _ARENAS = 2
-_TURN_SECONDS = 0.001
+_TURN_SECONDS = 0.0005
 
 
 def few_arenas() -> bool:
@@ -20,9 +20,8 @@ def few_arenas() -> bool:
 
 
 def short_turns() -> None:
-    """Have threads hand the interpreter over after a millisecond instead of five.
+    """Have a thread that computes hand the interpreter over after half a millisecond instead of five.
 
-    Storing a batch takes ten hand-overs between the loop and the writer's thread. While jobs are worked through each of them
-    waits that long.
+    The loop of a replay waits for it a few times a turn, while facts are extracted and texts embedded on other threads.
     """
     sys.setswitchinterval(_TURN_SECONDS)

@@ -13,7 +13,7 @@ def test_glibc_agrees_to_few_arenas() -> None:
     assert few_arenas()
 
 
-def test_threads_take_short_turns_once_asked() -> None:
+def test_threads_hand_the_interpreter_over_sooner() -> None:
     before = sys.getswitchinterval()
     try:
         short_turns()
