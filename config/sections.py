@@ -115,8 +115,8 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
-        default=("dense", "lexical", "slot", "graph", "recency", "worth"), description="Ways to look inside a place."
+    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside"], ...] = Field(
+        default=("dense", "lexical", "slot", "graph", "recency", "worth", "beside"), description="Ways to look inside a place."
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=2, description="Candidates asked of one stream.")

@@ -34,12 +34,14 @@ def gate(
     nothing.
     """
     limits = recipe.gate
+    if limits.off:
+        return tuple(_first(evidence, recipe.limits)), ()
     vouched = [item for item in evidence if _vouched(item, limits) or plan.explicit_recall]
-    best = _best(vouched)
+    best = _best(vouched, recipe)
     strong = [
         item
         for item in vouched
-        if item.score >= _floor(item, recipe, first=item is best[_place(item)], explicit=plan.explicit_recall)
+        if _level(item, recipe) >= _floor(item, recipe, first=item is best[_place(item)], explicit=plan.explicit_recall)
     ]
     kept = _first(strong if plan.explicit_recall else _near_the_best(strong, recipe), recipe.limits)
     kept = list(newest_wins(kept, plan, rules))
@@ -88,6 +90,12 @@ def _floor(item: Evidence, recipe: Recipe, *, first: bool, explicit: bool) -> fl
     return max(limits.fused_floor, limits.levels.get(item.document.kind, 0.0) - ease)
 
 
+def _level(item: Evidence, recipe: Recipe) -> float:
+    """Return the score without what others said around it: that decides between lines, and does not make one good enough."""
+    beside = recipe.fusion.beside_weight if recipe.fusion.method == "level" else 0.0
+    return item.score - beside * item.channels.get("beside", 0.0)
+
+
 def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     """Return as many of each source as it may show."""
     most = {
@@ -112,19 +120,19 @@ def _place(item: Evidence) -> str:
     return "episode" if item.request.kind is SourceKind.EPISODE else item.request.name
 
 
-def _best(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
+def _best(evidence: Sequence[Evidence], recipe: Recipe) -> dict[str, Evidence]:
     """Return the best item of each place."""
     best: dict[str, Evidence] = {}
     for item in evidence:
-        if _place(item) not in best or item.score > best[_place(item)].score:
+        if _place(item) not in best or _level(item, recipe) > _level(best[_place(item)], recipe):
             best[_place(item)] = item
     return best
 
 
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     if recipe.fusion.method == "level":
-        top = _best(evidence)
-        return [i for i in evidence if "exact" in i.channels or i.score >= (1 - recipe.gate.gap) * top[_place(i)].score]
+        least = {place: (1 - recipe.gate.gap) * _level(item, recipe) for place, item in _best(evidence, recipe).items()}
+        return [item for item in evidence if "exact" in item.channels or _level(item, recipe) >= least[_place(item)]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

@@ -1,6 +1,6 @@
 """One message turned into what it asks of the memory: whom, what, where and when, each with its reason. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -194,6 +194,23 @@ def _called(people: Mapping[str, str], scene: Scene) -> frozenset[str]:
         for name in (viewer.login, viewer.name, *viewer.former) if viewer else ():
             names |= {name_key(name), *parts_of(name), *words(name)}
     return frozenset(names)
+
+
+def without_names(text: str, person: str, scene: Scene) -> str:
+    """Return `text` without the words by which this viewer is called: nobody names themselves in what they say.
+
+    Words that mean something else too stay, and so does a text of nothing else.
+    """
+    called = _called({person: ""}, scene)
+    kept = [token for token in text.split() if not _names(token, called, scene.rules)]
+    return " ".join(kept) if any(words(token) for token in kept) else text
+
+
+def _names(token: str, called: Collection[str], rules: Sequence[Rules]) -> bool:
+    said = words(token)
+    if not said or said[0] not in called or not set(said[1:]) <= {"s"}:
+        return False
+    return token.startswith("@") or not any(said[0] in rule.stop or said[0] in rule.ordinary for rule in rules)
 
 
 def _lore_named(reading: Reading, lore: Sequence[LoreEntry]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
-ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,14 @@ class Fusion:
     salience_prior: float = 0.05
     slot_weight: float = 0.4  # beside the weights above
     worth_prior: float = 0.4
+    beside_weight: float = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """Scores below which a source returns nothing."""
+    """Scores below which a source returns nothing. `off`: nothing is weak, only the number of hits is bounded."""
 
+    off: bool = False
     dense_floor: float = 0.15
     lexical_floor: float = 3.0  # among a viewer's own words; elsewhere every shared word counts
     slot_floor: float = 0.25
@@ -150,6 +152,7 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-dense": replace(full, channels=full.channels - {"dense"}),
         "-slot": replace(full, channels=full.channels - {"slot"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
+        "-beside": replace(full, channels=full.channels - {"beside"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),
         "-coverage_check": replace(full, coverage_check=False),
         "history_only": replace(full, sources=frozenset()),

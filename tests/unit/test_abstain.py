@@ -145,3 +145,16 @@ def test_without_weighing_the_floor_comes_down_by_the_usual_worth() -> None:
 def test_a_line_that_is_not_indexed_yet_is_found_by_its_words() -> None:
     assert texts(gate([a_level("new", 0.28, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == ["new"]
     assert texts(gate([a_level("far", 0.28, dense=0.0, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == []
+
+
+def test_what_was_said_around_a_line_does_not_make_it_good_enough() -> None:
+    poor = replace(an_evidence(a_document("poor", "p"), score=0.55), channels={"dense": 0.4, "beside": 1.0})
+    assert gate([poor], PLAN, LEVEL)[0] == ()
+    good = replace(poor, channels={"dense": 0.4, "beside": 0.0})
+    assert texts(gate([good], PLAN, LEVEL)[0]) == ["poor"]
+
+
+def test_a_gate_that_is_off_bounds_the_number_of_hits_alone() -> None:
+    items = [an_evidence(a_document(str(n), str(n)), score=0.01 * n, dense=-1.0, worth=0.0) for n in range(5)]
+    recipe = replace(FULL, gate=Gate(off=True), limits=replace(FULL.limits, viewer_hits=2))
+    assert texts(gate(items, PLAN, recipe)[0]) == ["3", "4"]
