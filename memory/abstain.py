@@ -10,7 +10,7 @@ from memory.recipes import Gate, Limits, Recipe
 from memory.rules import Rules
 from memory.salience import PRIORS
 
-FIRST_EASE = 0.03  # how much less the best of a place needs than the others
+FIRST_EASE = 0.0  # how much less the best of a place needs than the others
 OPEN_EASE = 0.15  # how much less anything needs where all that is known is asked for
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
 USUAL_MEANING = 0.2  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed

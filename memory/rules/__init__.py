@@ -131,6 +131,7 @@ class Rules(_Table):
     change: PhraseList = Phrases()  # Says that something is new: "now", "I started"
     was: PhraseList = Phrases()  # Asks how something was: "where did I work"
     jest: PhraseList = Phrases()  # Not meant: irony, play, what would be
+    denial: PhraseList = Phrases()  # Begins by rejecting a guess; what follows says how it is
     slot: tuple[SlotRule, ...] = ()
 
 
