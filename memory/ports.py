@@ -126,10 +126,10 @@ class MemoryReader(Protocol):
         """
         ...
 
-    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it.
 
-        What was erased or cleared away has none. For ranking only: they are other people's words.
+        Empty where there is none, or it was erased or cleared away. For ranking only: they are other people's words.
         """
         ...
 

@@ -5,7 +5,7 @@ An answer seldom repeats what it answers: "since 2019, on the lake" stands below
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from memory.caches import Hits
 from memory.language import carries, stemmed
@@ -38,20 +38,25 @@ class Beside:
         if not stems or not resting:  # before anything is read
             return []
         beside = await self._reader.beside([document.provenance[0] for document in resting.values()])
-        texts = {id_: " ".join((one.text, *beside.get(one.provenance[0], ()))) for id_, one in resting.items()}
-        return sorted(shares(stems, texts).items(), key=lambda hit: (-hit[1], hit[0]))
+        around = {id_: beside.get(one.provenance[0], ("", "")) for id_, one in resting.items()}
+        said = {id_: (f"{around[id_][0]} {one.text}", around[id_][1]) for id_, one in resting.items()}
+        return sorted(shares(stems, said).items(), key=lambda hit: (-hit[1], hit[0]))
 
 
-def shares(stems: Sequence[str], texts: dict[str, str]) -> dict[str, float]:
+def shares(stems: Sequence[str], texts: Mapping[str, tuple[str, str]]) -> dict[str, float]:
     """Return, by text, Σ idf of the stems that begin a word of it / Σ idf of all, 0 to 1; rare among these texts counts more.
 
-    Texts with none of them are left out.
+    Each text is the line with the one before it, and the one after it: the mean of the share without and with the latter, since
+    what comes before says more. Texts with no stem are left out.
     """
     wanted = list(dict.fromkeys(stems))[:_WORDS]
     if not wanted:
         return {}
     pattern = re.compile(rf"\b({'|'.join(sorted(map(re.escape, wanted), key=len, reverse=True))})\w{{0,{_ENDING}}}\b")
-    found = {id_: set(pattern.findall(fold(text))) for id_, text in texts.items()}
-    idf = {stem: math.log(1 + len(texts) / (1 + sum(stem in held for held in found.values()))) for stem in wanted}
-    total = sum(idf.values())
-    return {id_: sum(idf[stem] for stem in sorted(held)) / total for id_, held in found.items() if held}
+    near = {id_: set(pattern.findall(fold(text))) for id_, (text, _) in texts.items()}
+    wide = {id_: near[id_].union(pattern.findall(fold(after))) for id_, (_, after) in texts.items()}
+    idf = {stem: math.log(1 + len(texts) / (1 + sum(stem in held for held in wide.values()))) for stem in wanted}
+    total = 2 * sum(idf.values())
+    return {
+        id_: sum(idf[stem] for held in (near[id_], wide[id_]) for stem in sorted(held)) / total for id_ in texts if wide[id_]
+    }

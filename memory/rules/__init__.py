@@ -97,6 +97,7 @@ class SlotRule(_Table):
     name: str
     ask: PhraseList  # words of a question that is after it
     say: tuple[str, ...]  # sentences that say it, compared by meaning
+    number: bool = False  # what answers it holds a number
     lasting: bool = True  # holds until something changes it: where one lives, not when something takes place
 
 

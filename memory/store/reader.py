@@ -111,10 +111,10 @@ class Reader:
                     found[hit.id] = (before[::-1], after)
         return found
 
-    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it."""
         rows = await self._rows(*(_BESIDE.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
-        return {row.id: tuple(filter(None, (row.before, row.after))) for row in rows}
+        return {row.id: (row.before or "", row.after or "") for row in rows}
 
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.

@@ -91,3 +91,29 @@ def test_a_line_of_opening_quotes_is_weighed_at_once() -> None:
         assert not weighed(f"{mark} {'a ' * 998}", RULES).quoting
     assert weighed("ha detto «vivo in una torre» ieri", RULES).quoting
     assert not weighed("ha detto «due parole» ieri", RULES).quoting
+
+
+@pytest.mark.parametrize(
+    ("guess_put_right", "plain"),
+    [
+        ("no no, sono di Ancona!", "sempre e solo viva Ancona!"),
+        ("@bot nope, a village plumber", "@bot hello, a village plumber"),
+        ("not really, northern Wales", "good morning, northern Wales"),
+    ],
+)
+def test_a_guess_put_right_says_more_than_its_words(guess_put_right: str, plain: str) -> None:
+    assert worth(guess_put_right, RULES) > worth(plain, RULES) > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "basta mi trasferisco sulla luna domani",
+        "detesto il lunedì, lo detesto davvero tanto",
+        "ah certo, stirare camicie è la mia gioia",
+        "thats it im quitting and joining a circus",
+        "i live for this queue and every other one",
+    ],
+)
+def test_an_outburst_tells_nothing(text: str) -> None:
+    assert worth(text, RULES) == 0
