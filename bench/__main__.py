@@ -77,6 +77,12 @@ def _record(log: Path, out: Path, quick: bool) -> list[Figure]:
     return record.measure(log, out / "record", most=50 if quick else 1000)
 
 
+def _consolidate(log: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import consolidate  # noqa: PLC0415 - the same
+
+    return consolidate.measure(log, out / "consolidate", most=50 if quick else 1000)
+
+
 def _search(_: Path, out: Path, quick: bool) -> list[Figure]:
     from bench import search  # noqa: PLC0415 - the same
 
@@ -89,6 +95,12 @@ def _answer(_: Path, out: Path, __: bool) -> list[Figure]:
     return answer.measure(out / "replay" / "memory")
 
 
+def _restart(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import restart  # noqa: PLC0415 - the same
+
+    return restart.measure(out / "restart", jobs=4000 if quick else 100_000, seconds=5 if quick else 30)
+
+
 def _told(figures: Sequence[Figure]) -> str:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{table(figures)}\n\n{os.cpu_count()} processors, load {load} in the last 1, 5, 15 minutes"
@@ -99,7 +111,14 @@ def _say(text: str) -> None:
 
 
 Bench = Callable[[Path, Path, bool], list[Figure]]
-BENCHES: dict[str, Bench] = {"replay": _replay, "record": _record, "search": _search, "answer": _answer}
+BENCHES: dict[str, Bench] = {
+    "replay": _replay,
+    "record": _record,
+    "consolidate": _consolidate,
+    "search": _search,
+    "answer": _answer,
+    "restart": _restart,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

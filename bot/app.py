@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -15,8 +14,8 @@ import structlog
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.batching import BatchingSettings
+from bot.canon import reloading
 from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
-from bot.live import LiveSettings, run_live, stopping_on_signals
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
 from bot.loop import ChatLoop
@@ -27,13 +26,14 @@ from bot.prompt import PromptLimits
 from bot.remembering import MemoryResponder
 from bot.reply import LlmResponder
 from bot.responder import Responder
-from bot.speak import ConsoleVoice, DryVoice, Speaker, SpeakSettings, Voice
+from bot.speak import ConsoleVoice, Speaker, SpeakSettings, Voice
 from bot.tombstones import Tombstones
+from bot.tool_rounds import ToolLimits
+from bot.tools import Toolbox
 from bot.turn import TurnOutcome, TurnParts
-from bot.twitch import TwitchConnection
 from config.settings import Settings
-from lore.loader import load_canon
 from memory import (
+    BackupPlan,
     Batch,
     BotIdentity,
     CachedEmbedder,
@@ -44,6 +44,7 @@ from memory import (
     E5Embedder,
     Embedder,
     EmbeddingCache,
+    Fading,
     Fusion,
     Gate,
     JobLimits,
@@ -52,12 +53,12 @@ from memory import (
     MemorySettings,
     ModelUnavailable,
     OpenAIEmbedder,
+    Quotas,
     Recipe,
     StoreUnavailable,
     Turn,
     UseEmbedder,
     VirtualClock,
-    WallClock,
     open_memory,
 )
 
@@ -73,12 +74,14 @@ class Hooks:
     voice: Voice | None = None  # None: lines are said to nobody
     model: LanguageModel | None = None  # None: replies come from the memory block alone
     before: Callable[[Batch], Awaitable[None]] | None = None
+    searched: Callable[[], Awaitable[bool]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
     resume: bool = False
     recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
     said: Sequence[tuple[str, datetime]] = ()  # what that run said last, and when: it is not said again soon
     replies: Literal["bot", "log"] = "bot"
+    live: bool = False  # the canon is that of the configuration, and `!reload` may read it anew
 
 
 def recipe_of(settings: Settings) -> Recipe:
@@ -95,19 +98,7 @@ def recipe_of(settings: Settings) -> Recipe:
             retrieve_seconds=retrieval.retrieve_seconds,
             recall_seconds=retrieval.recall_seconds,
         ),
-        limits=Limits(
-            history_messages=settings.history.messages,
-            viewers=settings.planner.viewers,
-            viewers_max=settings.planner.viewers_max,
-            viewer_hits=retrieval.viewer_hits,
-            episode_hits=retrieval.episode_hits,
-            lore_hits=retrieval.lore_hits,
-            state_hits=retrieval.state_hits,
-            block_tokens=budget.block_tokens,
-            section_shares={
-                name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")
-            },
-        ),
+        limits=_limits(settings),
         fusion=Fusion(
             method=fusion.method,
             k=fusion.k,
@@ -125,6 +116,22 @@ def recipe_of(settings: Settings) -> Recipe:
     )
 
 
+def _limits(settings: Settings) -> Limits:
+    retrieval, budget = settings.retrieval, settings.budget
+    return Limits(
+        history_messages=settings.history.messages,
+        viewers=settings.planner.viewers,
+        viewers_max=settings.planner.viewers_max,
+        viewer_hits=retrieval.viewer_hits,
+        episode_hits=retrieval.episode_hits,
+        claim_hits=retrieval.claim_hits,
+        lore_hits=retrieval.lore_hits,
+        state_hits=retrieval.state_hits,
+        block_tokens=budget.block_tokens,
+        section_shares={name: getattr(budget, f"{name}_share") for name in ("state", "lore", "profile", "recall", "episode")},
+    )
+
+
 def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
     """Return what `open_memory` needs for the memory in `directory`."""
     kept = settings.retention
@@ -133,11 +140,21 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         recipe=recipe_of(settings),
         caches=Caches(**settings.caches.model_dump()),
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
+        backup=backup_plan(settings, directory),
+        quotas=Quotas(per_stream=settings.facts.per_stream, total=settings.facts.total),
+        fading=Fading(half_life_days=settings.facts.fade_half_life_days, floor=settings.facts.fade_floor),
         synchronous=settings.storage.synchronous,
         block_language=settings.budget.language,
         languages=settings.persona.languages,
         ignored_bots=frozenset(settings.manners.ignored_bots),
     )
+
+
+def backup_plan(settings: Settings, directory: Path) -> BackupPlan:
+    """Return when and where the memory in `directory` is backed up; a folder outside of it has one within for each channel."""
+    chosen = settings.backup
+    place = chosen.directory / directory.name if chosen.directory.is_absolute() else directory / chosen.directory
+    return BackupPlan(every_hours=chosen.every_hours, keep=chosen.keep, directory=place)
 
 
 def embedder_of(settings: Settings, directory: Path) -> Embedder:
@@ -183,13 +200,19 @@ async def open_channel_memory(
     """
     make_folder(directory)
     embedder = embedder_of(settings, directory)
+    known = settings.embedding.kind != "openai" or settings.embedding.dimension > 0
+    warming = asyncio.create_task(warm_up(embedder, dimension_known=known), name="warm-up")  # while the memory is opened
     try:
-        await warm_up(embedder, dimension_known=settings.embedding.kind != "openai" or settings.embedding.dimension > 0)
+        if not known:
+            await warming
         chosen = memory_settings(settings, directory)
         async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
+            await warming
             remember_channel(directory, channel)
             yield memory
     finally:
+        warming.cancel()
+        await asyncio.wait({warming})
         await embedder.close()
 
 
@@ -211,11 +234,6 @@ def remember_channel(directory: Path, channel: Channel) -> None:
     """Write the channel's names beside its memory, so that the command line can say whose it is."""
     text = json.dumps({"id": channel.id, "login": channel.login, "name": channel.name}, ensure_ascii=False)
     (directory / CHANNEL_FILE).write_text(text + "\n", encoding="utf-8")
-
-
-async def sync_canon(memory: Memory, folder: Path | None) -> int:
-    """Make the memory's canon equal to the files of `folder` (None: the bundled ones); return how many entries changed."""
-    return await memory.sync_lore(load_canon(folder or Path(str(files("lore").joinpath("canon")))))
 
 
 @asynccontextmanager
@@ -246,10 +264,26 @@ def llm_of(settings: Settings) -> LanguageModel:
     )
 
 
-def llm_responder(settings: Settings, model: LanguageModel, addressing: Addressing) -> LlmResponder:
-    """Return the configured persona in front of a language model."""
-    persona, limits = load_persona(settings.persona.file), PromptLimits(prompt_tokens=settings.llm.prompt_tokens)
-    return LlmResponder(model, persona=persona, addressing=addressing, limits=limits)
+def llm_responder(
+    settings: Settings, model: LanguageModel, addressing: Addressing, *, tools: Toolbox | None = None
+) -> LlmResponder:
+    """Return the configured persona in front of a language model, with `tools` where it may change the state."""
+    chosen = settings.llm
+    return LlmResponder(
+        model,
+        persona=load_persona(settings.persona.file),
+        addressing=addressing,
+        limits=PromptLimits(prompt_tokens=chosen.prompt_tokens),
+        tools=tools,
+        tool_limits=ToolLimits(rounds=chosen.tool_rounds, calls=chosen.tool_calls, seconds=chosen.timeout_seconds + 4),
+    )
+
+
+def toolbox_of(settings: Settings, model: LanguageModel, memory: Memory, deleted: Tombstones) -> Toolbox | None:
+    """Return the model's tools; None where they are switched off, or nobody would hear what was done."""
+    if not settings.llm.tools or settings.manners.dry_run:
+        return None
+    return Toolbox(memory, able=lambda: model.capabilities.tools, taken_back=lambda scene: deleted.touches(scene.batch, None))
 
 
 def make_loop(
@@ -258,53 +292,37 @@ def make_loop(
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
     responder: Responder | None = None
+    deleted = Tombstones()
     if hooks.replies == "bot":
-        responder = llm_responder(settings, hooks.model, addressing) if hooks.model else MemoryResponder(addressing)
+        responder = MemoryResponder(addressing)
+        if hooks.model:
+            tools = toolbox_of(settings, hooks.model, memory, deleted)
+            responder = llm_responder(settings, hooks.model, addressing, tools=tools)
+    playing = responder if isinstance(responder, LlmResponder) else None
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
     manners = Manners(_manners(settings), addressing)
     for text, at in hooks.said:
         manners.note_said(text, now=at)
         speaker.note_said(text, at)
+    become = playing.become if playing else None
+    reload = reloading(memory, settings.persona.canon, settings.persona.file, become=become)
     parts = TurnParts(
         memory=memory,
         responder=responder,
         speaker=speaker,
         manners=manners,
         clock=clock,
-        deleted=Tombstones(),
-        reply_seconds=settings.llm.timeout_seconds + 5,
+        deleted=deleted,
+        reply_seconds=settings.llm.timeout_seconds + 5,  # the model's tools end a second before
         answer_known=hooks.resume,
         before=hooks.before,
+        searched=hooks.searched,
         drafted=hooks.drafted,
+        reload=reload if hooks.live else None,
     )
-    on_stream = responder.meet if isinstance(responder, LlmResponder) else None
+    on_stream = playing.meet if playing else None
     return ChatLoop(parts, _loop_settings(settings, hooks), channel, on_turn=hooks.on_turn, on_stream=on_stream)
-
-
-async def run_bot(settings: Settings) -> None:
-    """Go live with the configured account until SIGTERM or SIGINT.
-
-    Raises:
-        LiveError: Twitch refuses what the bot cannot do without, or could not be heard again.
-        BotMemoryError: the memory cannot be opened.
-    """
-    clock, data_dir = WallClock(), settings.storage.data_dir
-    make_folder(data_dir)
-    stop = asyncio.Event()
-    async with TwitchConnection(twitch_settings(settings), clock) as twitch:
-        account = await twitch.log_in()
-        directory = data_dir / f"channel-{account.channel.id}"
-        async with (
-            open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
-            language_model(settings) as model,
-        ):
-            await sync_canon(memory, settings.persona.canon)
-            await memory.start_worker()
-            hooks = Hooks(voice=DryVoice() if settings.manners.dry_run else twitch.voice(), model=model)
-            loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            with stopping_on_signals(stop):
-                await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:
@@ -313,6 +331,7 @@ def twitch_settings(settings: Settings) -> TwitchSettings:
     return TwitchSettings(
         client_id=chosen.client_id,
         channel=chosen.channel.lower().lstrip("#"),
+        bot=chosen.bot.lower().lstrip("@"),
         token_file=settings.storage.data_dir / chosen.token_file,
         client_secret=chosen.client_secret.get_secret_value(),
         access_token=chosen.access_token.get_secret_value(),
@@ -338,6 +357,7 @@ def _manners(settings: Settings) -> MannersSettings:
         channel_cooldown_seconds=manners.channel_cooldown_seconds,
         viewer_cooldown_seconds=manners.viewer_cooldown_seconds,
         max_characters=manners.max_characters,
+        people_per_reply=manners.people_per_reply,
         repeat_seconds=manners.repeat_seconds,
         strip_links=manners.strip_links,
         blocked_words=manners.blocked_words,

@@ -325,13 +325,20 @@ def _read_settle(obj: Json) -> Settle:
     return Settle(extra=_rest(obj, _keys("")))
 
 
+def _batched(obj: Json, where: str) -> Message:
+    try:
+        return message_from_json(obj)
+    except BadEvent as error:
+        raise BadEvent(f"{where}{error}") from None
+
+
 def _read_probe(obj: Json) -> Probe:
     as_of = obj.get("as_of")
     return Probe(
         id=id_of(obj),
         at=time_of(obj.get("at")),
         category=text_of(obj, "category"),
-        batch=tuple(message_from_json(item) for _, item in objects_of(obj, "batch")),
+        batch=tuple(_batched(item, where) for where, item in objects_of(obj, "batch")),
         settle=flag_of(obj, "settle", default=True),
         as_of=None if as_of is None else time_of(as_of, "as_of"),
         case=obj,

@@ -28,6 +28,9 @@ DEFAULT_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "correct": ("correct", "correggi"),
         "memories": ("memories", "ricordi"),
         "bot": ("bot",),
+        "state": ("state", "stato"),
+        "wipe": ("wipe", "azzera"),
+        "reload": ("reload", "ricarica"),
     }
 )
 
@@ -57,7 +60,7 @@ class CommandSettings:
     prefix: str = "!"
     names: Mapping[str, str] = field(default_factory=lambda: meanings(DEFAULT_WORDS))
     language: str = "it"  # it | en
-    confirm_seconds: float = 60.0  # within which `!forgetme` is confirmed
+    confirm_seconds: float = 60.0  # within which `!forgetme` and `!wipe` are confirmed
     pause_seconds: float = 2.0  # between two orders of one viewer; moderators are exempt
 
 
@@ -104,8 +107,9 @@ def order_of(verb: str, parsed: ParsedCommand) -> Order | None:
             return _forget(parsed)
         case "correct":
             return _correct(parsed)
-        case "forgetme":
-            return Order(verb=verb, yes=parsed.rest.casefold() in _YES)
+        case "forgetme" | "wipe" | "state":
+            said = parsed.rest if verb == "state" else ""
+            return Order(verb=verb, words=said, yes=parsed.rest.casefold() in _YES)
         case "memories":
             return Order(verb=verb, name=_named(parsed.arguments[0]) if parsed.arguments else None)
         case "bot":

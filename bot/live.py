@@ -10,8 +10,9 @@ from typing import Protocol
 
 import structlog
 
-from bot.live_errors import LiveError, TwitchDeaf
+from bot.live_errors import LiveError, TwitchDeaf, TwitchRefused
 from bot.loop import ChatLoop
+from bot.supervisor import tell_supervisor
 from memory import BotMemoryError, Clock, Deletion, Event
 
 log = structlog.get_logger(__name__)
@@ -24,6 +25,8 @@ class LiveSettings:
     queue_events: int = 20_000
     watchdog_seconds: float = 45.0
     watchdog_failures: int = 5  # checks in a row that could not repair: then the bot ends, for its supervisor to start it anew
+    check_seconds: float = 60.0  # for one check; longer is a failure
+    beat_seconds: float = 30.0  # how often a supervisor hears that the bot lives
     stop_seconds: float = 20.0  # for what is pending when the bot is told to stop
 
 
@@ -81,7 +84,7 @@ async def run_live(
 
     Raises:
         TwitchDeaf: the chat could not be heard again: end with a failure, and let a supervisor start the bot anew.
-        TwitchRefused: something that the bot cannot do without was refused.
+        TwitchRefused: something that the bot cannot do without was refused, or its token has ended.
         StoreUnavailable: the database stayed away.
     """
     inbox = Inbox(settings, clock)
@@ -91,8 +94,10 @@ async def run_live(
     try:
         await ears.listen(inbox.put)
         log.info("went_live")
+        tell_supervisor("READY=1")
         await _until_stopped(loop, ears, inbox, settings, clock, stop)
     finally:
+        tell_supervisor("STOPPING=1")
         await ears.close()
         await _wind_up(loop, inbox, settings)
 
@@ -119,6 +124,7 @@ async def _until_stopped(  # noqa: PLR0917 - the parts of one evening, named onc
             others = [
                 group.create_task(_erase(loop, inbox), name="erase"),
                 group.create_task(_watch(ears, settings), name="watch"),
+                group.create_task(_beat(settings), name="beat"),
             ]
             stopping = group.create_task(_told_to_stop(stop), name="stop")
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -162,17 +168,27 @@ async def _erase(loop: ChatLoop, inbox: Inbox) -> None:
         await loop.delete(await inbox.deletions.get())
 
 
+async def _beat(settings: LiveSettings) -> None:
+    while True:
+        tell_supervisor("WATCHDOG=1")
+        await asyncio.sleep(settings.beat_seconds)
+
+
 async def _watch(ears: Ears, settings: LiveSettings) -> None:
     failures = 0
     while True:
         await asyncio.sleep(settings.watchdog_seconds)
         try:
-            repaired = await ears.check()
-        except LiveError as error:
+            async with asyncio.timeout(settings.check_seconds):
+                repaired = await ears.check()
+        except (LiveError, TimeoutError) as error:
             failures += 1
-            log.warning("repair_failed", failures=failures, reason=str(error))
+            reason = str(error) or f"no end within {settings.check_seconds:g} seconds"
+            log.warning("repair_failed", failures=failures, reason=reason)
             if failures >= settings.watchdog_failures:
-                msg = f"the chat could not be heard again after {failures} attempts: {error}"
+                if isinstance(error, TwitchRefused):
+                    raise  # a new start would be refused as well
+                msg = f"the chat could not be heard again after {failures} attempts: {reason}"
                 raise TwitchDeaf(msg) from None
         else:
             failures = 0

@@ -4,6 +4,7 @@ LiveError
 ├── TokenFileUnsafe     others on this machine can read the tokens
 ├── TokenFileBroken     the file holds no tokens
 ├── EndpointRefused     a base URL that is not on this machine
+├── LoginFailed         a login was denied, too late, or by another account
 ├── TwitchRefused       Twitch says no: token, scope, name, or a subscription that the bot cannot do without
 ├── TwitchUnreachable   no answer, or one that promises to be another later
 └── TwitchDeaf          the chat could not be heard again after several attempts
@@ -24,6 +25,10 @@ class TokenFileBroken(LiveError):
 
 class EndpointRefused(LiveError):
     """A base URL other than Twitch's that is not on this machine."""
+
+
+class LoginFailed(LiveError):
+    """A login came to nothing: denied, too late, or another account; nothing was kept."""
 
 
 class TwitchRefused(LiveError):

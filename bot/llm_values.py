@@ -16,11 +16,12 @@ def estimate_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool that the model wants to be called, with its arguments already parsed."""
+    """A tool that the model wants to be called, with its arguments already parsed. Broken ones are told back to it."""
 
     id: str
     name: str
     arguments: Mapping[str, Any]
+    error: str = ""  # why the arguments cannot be read; the call is not made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

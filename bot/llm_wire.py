@@ -11,6 +11,7 @@ from bot.llm_errors import LlmBadAnswer
 from bot.llm_values import ChatMessage, Completion, LlmSettings, Tool, ToolCall, estimate_tokens
 
 MESSAGE_TOKENS = 4  # role and separators, a message
+_SPELT = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)  # as Hermes and Qwen write calls
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 
 
@@ -131,6 +132,8 @@ def answer_of(body: object, wanted: Wanted, *, streamed: bool = False) -> Comple
         raise LlmBadAnswer(msg, "cut")
     calls = _tool_calls(message.get("tool_calls"))
     text = _spoken(message)
+    if wanted.tools and not calls:
+        calls, text = _spelt_calls(text)
     if not text and not calls:
         raise LlmBadAnswer(_why_empty(message, finish), "empty")
     prompt, completion, estimated = _usage(body, wanted, text)
@@ -195,8 +198,25 @@ def estimate_prompt(messages: Sequence[ChatMessage]) -> int:
 
 
 def _tool_calls(raw: object) -> tuple[ToolCall, ...]:
-    calls = raw if isinstance(raw, list) else []
-    return tuple(_tool_call(call, position) for position, call in enumerate(calls))
+    """Return the calls with ids that tell them apart, whatever the server numbered them."""
+    calls = [_tool_call(call, position) for position, call in enumerate(raw if isinstance(raw, list) else [])]
+    ids = [call.id for call in calls]
+    return tuple(
+        call if ids.index(call.id) == place else replace(call, id=f"{call.id}-{place}") for place, call in enumerate(calls)
+    )
+
+
+def _spelt_calls(text: str) -> tuple[tuple[ToolCall, ...], str]:
+    """Return the calls that stand in the words, and the words without them: not every server knows its model's notation."""
+    found = []
+    for written in _SPELT.findall(text):
+        try:
+            call = json.loads(written)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(call, Mapping) and isinstance(call.get("name"), str):
+            found.append({"function": {"name": call["name"], "arguments": call.get("arguments")}})
+    return _tool_calls(found), _SPELT.sub(" ", text).strip()
 
 
 def _tool_call(call: object, position: int) -> ToolCall:
@@ -204,15 +224,15 @@ def _tool_call(call: object, position: int) -> ToolCall:
     if not isinstance(call, Mapping) or not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         msg = "the model's tool call names no tool; the call is not made"
         raise LlmBadAnswer(msg)
-    name, arguments = function["name"], function.get("arguments") or "{}"
+    id_, name, arguments = str(call.get("id") or f"call-{position}"), function["name"], function.get("arguments") or "{}"
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = None
     if not isinstance(arguments, Mapping):
-        raise LlmBadAnswer(f"the arguments of the model's tool call {name[:60]!r} are not a JSON object; the call is not made")
-    return ToolCall(id=str(call.get("id") or f"call-{position}"), name=name, arguments=arguments)
+        return ToolCall(id=id_, name=name, arguments={}, error="the arguments are not a JSON object")
+    return ToolCall(id=id_, name=name, arguments=arguments)
 
 
 def json_of(text: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -69,6 +69,7 @@ class ChatLoop:
             manners=parts.manners,
             speaker=parts.speaker,
             speaks=settings.replies == "bot",
+            reload=parts.reload,
         )
         self._batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None

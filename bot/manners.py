@@ -1,25 +1,22 @@
 """Whether the bot may speak, to whom, and in what shape its words go out. Times are given; there is no I/O and no chance."""
 
 import re
-import unicodedata
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.addressing import Addressing
-from bot.plain import is_invisible, plain
+from bot.plain import JOINERS, cut, is_invisible, plain
 from memory import Batch, Message
 
 AnswerPolicy = Literal["addressed", "questions", "never"]
-_JOINERS = "\u200c\u200d\ufe0f"  # invisible, yet part of emoji and of several scripts
 _FORBIDDEN_START = "/.! "
 _TLDS = "com|net|org|it|tv|gg|io|me|dev|app|info|eu|ly|xyz|co|uk|de|fr|ru|link|live|shop|site|online"
 _LINK = re.compile(
     rf"(?:\b[a-z][a-z0-9+.-]{{0,30}}://|\bwww\.)\S+|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:{_TLDS})(?![\w-])(?:[/?#:]\S*)?",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[.!?…]$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +31,7 @@ class MannersSettings:
     repeat_seconds: float = 600.0
     strip_links: bool = True
     blocked_words: tuple[str, ...] = ()  # whole words; a reply with one of them is not said
+    people_per_reply: int = 3  # who asked at the same time is answered in one line, up to so many
     late_seconds: float = 60.0  # an answer that would come later than this after its batch is not given
 
     def __post_init__(self) -> None:
@@ -41,14 +39,18 @@ class MannersSettings:
         if not 1 <= self.max_characters <= 500:  # noqa: PLR2004 - Twitch's own limit
             msg = f"max_characters must be between 1 and 500, not {self.max_characters}"
             raise ValueError(msg)
+        if self.people_per_reply < 1:
+            msg = f"people_per_reply must be at least 1, not {self.people_per_reply}"
+            raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Whether a batch is answered: `to` is the message that gets the answer, `reason` says why, or why not."""
+    """Whether a batch is answered: `to` is the newest message that gets the answer, `reason` says why, or why not."""
 
     to: Message | None
     reason: str
+    also: tuple[Message, ...] = ()  # older messages by others, answered in the same line, oldest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,9 @@ class Manners:
         self._said: deque[tuple[str, datetime]] = deque(maxlen=max(1, settings.repeat_memory))
 
     def choose(self, batch: Batch, *, now: datetime) -> Decision:
-        """Return which message of the batch is answered, if any: the newest that is for the bot and whose writer may ask again.
+        """Return which messages of the batch are answered: of each writer who may ask again, the newest that is for the bot.
+
+        Where more people ask than one line may answer, the newest are answered.
 
         Choosing starts the cooldowns: a model that fails is not asked again at once, and a replay that resumes decides alike.
         """
@@ -84,15 +88,18 @@ class Manners:
         free = [(message, why) for message, why in wanted if self._may_ask(message.user.id, message.badges, batch.closed_at)]
         if not free:
             return Decision(to=None, reason="viewer_cooldown")
-        message, why = free[-1]
-        self._start_cooldowns(message.user.id, batch.closed_at)
-        return Decision(to=message, reason=why)
+        newest = {message.user.id: message.id for message, _ in free}
+        chosen = [one for one in free if newest[one[0].user.id] == one[0].id][-self._settings.people_per_reply :]
+        for message, _ in chosen:
+            self._start_cooldowns(message.user.id, batch.closed_at)
+        to, why = chosen[-1]
+        return Decision(to=to, reason=why, also=tuple(message for message, _ in chosen[:-1]))
 
     def polish(self, text: str, *, now: datetime) -> Polished:
         """Return `text` as one harmless chat message, or the reason why it is not said."""
         shown = _LINK.sub("", text) if self._settings.strip_links else text
         shown = _one_line(shown).lstrip(_FORBIDDEN_START)
-        shown = _cut(shown, self._settings.max_characters)
+        shown = cut(shown, self._settings.max_characters)
         if not plain(shown):
             return Polished(text=None, reason="empty")
         if self._blocked is not None and self._blocked.search(plain(shown)):
@@ -152,15 +159,5 @@ def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
 
 def _one_line(text: str) -> str:
     spaced = "".join(" " if character.isspace() else character for character in text)
-    kept = (character for character in spaced if character in _JOINERS or not is_invisible(character))
+    kept = (character for character in spaced if character in JOINERS or not is_invisible(character))
     return " ".join("".join(kept).split())
-
-
-def _cut(text: str, limit: int) -> str:
-    """Return at most `limit` code points of `text`, cut at a word; an ellipsis marks what stops inside a sentence."""
-    if len(text) <= limit:
-        return text
-    words = text[:limit].rsplit(" ", 1)[0] if " " in text[:limit] else text[: limit - 1]
-    while len(words) > 1 and (unicodedata.combining(text[len(words)]) or text[len(words)] in _JOINERS or words[-1] in _JOINERS):
-        words = words[:-1]
-    return words if _SENTENCE.search(words) else words.rstrip(" ,;:-") + "…"

@@ -6,36 +6,53 @@ A `Command` is one that a recorded log says was given and done: nobody confirms 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import structlog
 
+from bot.canon import Reload
 from bot.commands import Commands, Order, order_of
 from bot.manners import Manners
+from bot.obey_state import RecordKeeper
 from bot.obey_texts import command_words
 from bot.speak import Speaker
+from bot.state_command import state_command_of
 from memory import Command, CorrectRequest, ForgetRequest, InvalidRow, Memory, Message, Receipt
 
 log = structlog.get_logger(__name__)
 Given = Command | Message
+T = TypeVar("T")
 _Verb = Callable[[Order, Command | Message, str | None], Awaitable[str | None]]
 _MODERATORS = frozenset({"moderator", "broadcaster"})
 _ASKING = frozenset({"memory", "whatdoyouknow", "memories"})  # they change nothing: without an answer they are nothing
+_CONFIRMED = frozenset({"forgetme", "wipe"})
 _REMEMBERED = 1000  # viewers whose newest order is remembered
 _ID_LETTERS = 12  # of an id that is told in chat: enough to name it
 
 
 class Obeyer:
-    """Obeys the commands of one chat. Its answers hold counts and ids, never what was or is remembered."""
+    """Obeys the commands of one chat. Its answers hold counts and ids, never what viewers wrote; of records, what is noted."""
 
-    def __init__(self, memory: Memory, commands: Commands, *, manners: Manners, speaker: Speaker, speaks: bool) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        commands: Commands,
+        *,
+        manners: Manners,
+        speaker: Speaker,
+        speaks: bool,
+        reload: Reload | None = None,
+    ) -> None:
         """`speaks` is False where a recorded log speaks: commands take effect, and nothing is said."""
+        self._reload = reload
         self._memory = memory
         self._commands = commands
         self._manners = manners
         self._speaker = speaker
         self._speaks = speaks
         self._words = command_words(commands.settings.language)
-        self._asked: OrderedDict[str, datetime] = OrderedDict()  # who was asked to confirm
+        self._records = RecordKeeper(memory, self._words)
+        self._asked: OrderedDict[tuple[str, str], datetime] = OrderedDict()  # who was asked to confirm what
         self._ordered: OrderedDict[str, datetime] = OrderedDict()
         self._verbs: dict[str, _Verb] = {
             "forget": self._forget,
@@ -45,6 +62,9 @@ class Obeyer:
             "whatdoyouknow": self._tell,
             "optout": self._opt,
             "optin": self._opt,
+            "state": self._state,
+            "wipe": self._wipe,
+            "reload": self._read_again,
         }
 
     def knows(self, text: str) -> bool:
@@ -85,9 +105,9 @@ class Obeyer:
 
     def _confirms(self, verb: str, given: Given) -> bool:
         """Return whether this may be the answer to the question that was put to a viewer; it is heard once without a pause."""
-        asked = self._asked.get(given.user.id)
+        asked = self._asked.get((verb, given.user.id))
         parsed = self._commands.parse(given.text)
-        order = order_of(verb, parsed) if parsed is not None and verb == "forgetme" else None
+        order = order_of(verb, parsed) if parsed is not None and verb in _CONFIRMED else None
         window = timedelta(seconds=self._commands.settings.confirm_seconds)
         return asked is not None and order is not None and order.yes and given.at - asked <= window
 
@@ -123,14 +143,45 @@ class Obeyer:
     async def _forget_me(self, order: Order, given: Given, _: str | None) -> str:
         """Forget the one who asks, once they confirmed; a recorded command stands for what was done."""
         me, window = given.user.id, timedelta(seconds=self._commands.settings.confirm_seconds)
-        asked = self._asked.get(me)
-        in_time = asked is not None and given.at - asked <= window
-        if not isinstance(given, Command) and not (order.yes and in_time):
-            _put(self._asked, me, given.at)
+        if not self._is_confirmed("forgetme", order, given):
             return self._filled(self._words.confirm, seconds=str(round(window.total_seconds())))
         receipt = await self._memory.forget(ForgetRequest(scope="viewer", at=given.at, viewer_id=me, only=me, by=me))
-        self._asked.pop(me, None)
+        self._asked.pop(("forgetme", me), None)
         return self._done(receipt, given) or self._words.nothing
+
+    def _is_confirmed(self, verb: str, order: Order, given: Given) -> bool:
+        """Return whether the question put to somebody is answered in time; a recorded command stands for what was done."""
+        key, window = (verb, given.user.id), timedelta(seconds=self._commands.settings.confirm_seconds)
+        asked = self._asked.get(key)
+        if isinstance(given, Command) or (order.yes and asked is not None and given.at - asked <= window):
+            return True
+        _put(self._asked, key, given.at)
+        return False
+
+    async def _wipe(self, order: Order, given: Given, _: str | None) -> str | None:
+        """Forget everything of the channel: for the broadcaster alone, once they confirmed."""
+        if not _is_owner(given):
+            return None
+        if not self._is_confirmed("wipe", order, given):
+            return self._filled(self._words.wipe, seconds=str(round(self._commands.settings.confirm_seconds)))
+        request = ForgetRequest(scope="everything", at=given.at, by=given.user.id)
+        receipt = await self._memory.forget(request)
+        self._asked.pop(("wipe", given.user.id), None)
+        return self._done(receipt, given)
+
+    async def _read_again(self, _: Order, given: Given, __: str | None) -> str | None:
+        if not _is_owner(given) or self._reload is None:
+            return None
+        changed = await self._reload()
+        return self._words.not_reloaded if changed is None else self._words.reloaded.format(count=changed)
+
+    async def _state(self, order: Order, given: Given, _: str | None) -> str | None:
+        if not _is_moderator(given):
+            return None
+        asked = state_command_of(order.words)
+        if asked is None:
+            return self._filled(self._words.usage_state)
+        return await self._records.carry_out(asked, given, whom=lambda name: self._whom(name, given))
 
     async def _correct(self, order: Order, given: Given, _: str | None) -> str | None:
         only = None if _is_moderator(given) else given.user.id
@@ -209,12 +260,13 @@ class Obeyer:
         return next((one.name for one in self._memory.people([viewer_id])), "?")
 
     def _usage(self, verb: str) -> str | None:
-        template = {"forget": self._words.usage_forget, "correct": self._words.usage_correct}.get(verb)
-        return self._filled(template) if template else None
+        words = self._words
+        usages = {"forget": words.usage_forget, "correct": words.usage_correct, "state": words.usage_state}
+        return self._filled(usages[verb]) if verb in usages else None
 
     def _filled(self, template: str, **more: str) -> str:
         verbs = {"known": "whatdoyouknow"} | {
-            verb: verb for verb in ("forgetme", "optout", "optin", "forget", "correct", "bot")
+            verb: verb for verb in ("forgetme", "optout", "optin", "forget", "correct", "bot", "state", "wipe")
         }
         return template.format(**{name: self._commands.shown(verb) for name, verb in verbs.items()} | more)
 
@@ -225,11 +277,20 @@ class Obeyer:
         log.info("command_answered", state=delivery.state, reason=delivery.reason)
 
 
+def _is_foreign(given: Given) -> bool:
+    """Return whether it was written in another chat that shares this one: its badges are those of the other."""
+    return isinstance(given, Message) and given.source_channel is not None
+
+
+def _is_owner(given: Given) -> bool:
+    return not _is_foreign(given) and "broadcaster" in given.badges
+
+
 def _is_moderator(given: Given) -> bool:
-    return not _MODERATORS.isdisjoint(given.badges)
+    return not _is_foreign(given) and not _MODERATORS.isdisjoint(given.badges)
 
 
-def _put(known: OrderedDict[str, datetime], key: str, value: datetime) -> None:
+def _put(known: OrderedDict[T, datetime], key: T, value: datetime) -> None:
     known[key] = value
     known.move_to_end(key)
     while len(known) > _REMEMBERED:

@@ -1,5 +1,6 @@
 """What the bot answers to commands, by language: never a word of what was erased or is held."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +27,14 @@ class CommandWords:
     usage_correct: str
     quiet: str
     back: str
+    done: str
+    reloaded: str
+    not_reloaded: str
+    wipe: str  # asks the broadcaster to confirm
+    none_listed: str
+    refused_out: str  # somebody opted out
+    usage_state: str
+    kinds: Mapping[str, str]  # domain -> what it is called
 
 
 WORDS: Final = {
@@ -52,6 +61,17 @@ WORDS: Final = {
         usage_correct="Si usa così: {correct} @nome vecchio -> nuovo, {correct} #id testo",
         quiet="Va bene, taccio. {bot} on per farmi tornare.",
         back="Eccomi di nuovo.",
+        done="Fatto.",
+        reloaded="Riletto: {count} voci del canone sono cambiate.",
+        not_reloaded="Nei file c'è un errore: non ho cambiato nulla, il perché è nel log.",
+        wipe="Dimentico per sempre TUTTO ciò che so di questo canale, di chiunque? Se sì: {wipe} sì entro {seconds} secondi.",
+        none_listed="Non c'è nulla di annotato.",
+        refused_out="Qualcuno dei nominati non vuole che si conservi nulla: non ho annotato niente.",
+        usage_state=(
+            "Si usa così: {state} lista, {state} richiesta @nome testo, {state} fatto #id, {state} nota [@nome] testo, "
+            "{state} togli #id, {state} imposta chiave = valore"
+        ),
+        kinds={"request": "richiesta", "note": "nota", "relation": "relazione", "joke": "tormentone", "channel": "canale"},
     ),
     "en": CommandWords(
         about=(
@@ -76,6 +96,17 @@ WORDS: Final = {
         usage_correct="Use: {correct} @name old -> new, {correct} #id text",
         quiet="All right, I am silent. {bot} on brings me back.",
         back="Here I am again.",
+        done="Done.",
+        reloaded="Read again: {count} entries of the canon changed.",
+        not_reloaded="The files hold a mistake: nothing was changed, the log says why.",
+        wipe="Forget EVERYTHING I know of this channel, of everybody, for good? If so: {wipe} yes within {seconds} seconds.",
+        none_listed="Nothing is noted.",
+        refused_out="Somebody named wants nothing to be kept: nothing was noted.",
+        usage_state=(
+            "Use: {state} list, {state} request @name text, {state} done #id, {state} note [@name] text, "
+            "{state} drop #id, {state} set key = value"
+        ),
+        kinds={"request": "request", "note": "note", "relation": "relation", "joke": "running joke", "channel": "channel"},
     ),
 }
 

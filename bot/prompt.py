@@ -51,6 +51,7 @@ class Question:
     to: Message  # the message of the batch that gets the answer
     recall: Recall
     language: str  # of the answer
+    also: tuple[Message, ...] = ()  # older messages by others that the same line answers
     stream: Stream | None = None
     addressed: frozenset[str] = frozenset()  # ids of the messages that speak to the bot
     tools: bool = False  # the model may call tools
@@ -111,8 +112,14 @@ class _Writer:
 
     def _ask(self) -> str:
         recall, to = self.question.recall, self.question.to
-        text = quoted(to.text, min(self.limits.line_characters, ASKED_CHARACTERS))
-        lines = [self.words.answer.replace("{name}", named(to.user.name)).replace("{text}", text)]
+        asked = (*self.question.also, to)
+        longest = min(self.limits.line_characters, ASKED_CHARACTERS // len(asked))
+        lines = [
+            self.words.answer.replace("{name}", named(message.user.name)).replace("{text}", quoted(message.text, longest))
+            for message in asked
+        ]
+        if len(asked) > 1:
+            lines.append(self.words.together.replace("{names}", ", ".join(f"@{named(one.user.name)}" for one in asked)))
         if recall.block.abstained or (recall.plan.asks_memory and not recall.block.items and not recall.plan.covered):
             lines.append(self.words.admit)
         if recall.degraded:

@@ -5,11 +5,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.language import content_of, words_of
-from memory import Item
+from memory import HistoryLine, Item
 
 TOLD = 2  # memories in one reply; three where all that is known, or several people, were asked for
 _SECTION_ORDER = ("recall", "profile", "lore", "state", "episode")
 _EVERYTHING_ORDER = ("profile", "recall", "state", "episode", "lore")
+_WHEN = re.compile(r"^(?:e |and |but |ma )?(?:quando|when|what time|what day|a che ora|(?:in )?che giorno|che data)\b")
+_TIME = re.compile(
+    r"\d|\b(?:ieri|domani|lunedi|martedi|mercoledi|giovedi|venerdi|sabato|domenica|settiman\w+|mes[ei]|ann[oi]|"
+    r"gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|novembre|dicembre|estate|inverno|primavera|"
+    r"yesterday|tomorrow|\w+day|week\w*|months?|years?|january|february|march|april|may|june|july|august|"
+    r"september|october|november|december|summer|winter|spring|autumn)\b"
+)
 _LINE = re.compile(
     r"- \[(?P<whose>[^\]]*?)(?: · [^\]]*)?\](?: (?:secondo|according to) (?P<by>[^\":]+):)? "
     r'(?P<quotes>"[^"]*"(?: "[^"]*")*)'
@@ -39,9 +46,15 @@ def choose(
     matched = any(hits.values())
     everything = everything and not matched
     order = _SECTION_ORDER if matched else _EVERYTHING_ORDER
+    named = set(words_of(question))
+
+    def told_of(item: Item) -> bool:
+        return bool(hits[id(item)]) and _about(item, named)
+
     useful.sort(
         key=lambda item: (
             _is_question(item, own_names),
+            not told_of(item),
             -hits[id(item)],
             not item.current,
             order.index(item.section),
@@ -55,7 +68,8 @@ def choose(
     if several:
         return Choice(items=several)
     best = hits[id(useful[0])]
-    kept = useful if everything else [item for item in useful if best and hits[id(item)] == best] or useful[:1]
+    alike = [item for item in useful if best and hits[id(item)] == best and told_of(item) == told_of(useful[0])]
+    kept = useful if everything else alike or useful[:1]
     personal = any(item.section in {"recall", "episode"} and not is_fact(item) for item in useful)
     return Choice(items=tuple(kept[: TOLD + everything]), sure=bool(best) or everything or not personal)
 
@@ -72,9 +86,39 @@ def _one_each(items: Sequence[Item], question: str) -> tuple[Item, ...]:
     said = set(words_of(question))
     best: dict[str, Item] = {}
     for item in items:
-        if item.subject is not None and said & set(words_of(item.subject_name or part(item, "whose") or "")):
+        if item.subject is not None and _about(item, said):
             best.setdefault(item.subject, item)
     return tuple(best.values())[: TOLD + 1] if len(best) > 1 else ()
+
+
+def _about(item: Item, said: Collection[str]) -> bool:
+    """Return whether the words of a question name the item's subject."""
+    return not set(words_of(item.subject_name or part(item, "whose") or "")).isdisjoint(said)
+
+
+def said_lately(lines: Sequence[HistoryLine], question: str, *, without: Sequence[str]) -> HistoryLine | None:
+    """Return the line of the recent chat that answers best, the newest of equals; None where none does.
+
+    One word in common is enough from somebody whom the question names, two from anybody else. Questions answer nothing.
+    """
+    asked, named = content_of(question, without=without), set(words_of(question))
+    best, most = None, 1
+    for line in lines:
+        found = len(asked & content_of(line.text))
+        by_named = line.author is not None and not named.isdisjoint(words_of(line.author.name))
+        if found and found + by_named > max(1, most - 1) and not line.text.rstrip().endswith("?"):
+            best, most = line, found + by_named
+    return best
+
+
+def asks_when(question: str) -> bool:
+    """Return whether a question is after a time."""
+    return bool(_WHEN.search(" ".join(words_of(question))))
+
+
+def tells_when(item: Item) -> bool:
+    """Return whether a memory holds a time: a number, a day, a month, a word such as tomorrow. What happened has its own."""
+    return item.section == "episode" or bool(_TIME.search(" ".join(words_of(words(item)))))
 
 
 def is_fact(item: Item) -> bool:

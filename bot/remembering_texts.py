@@ -32,6 +32,7 @@ class MemoryWords:
     cannot: tuple[str, ...]
     noted: tuple[str, ...]
     heard: tuple[str, ...]
+    fine: tuple[str, ...]
     greeting: tuple[str, ...]
     welcome: tuple[str, ...]
     farewell: tuple[str, ...]
@@ -40,14 +41,18 @@ class MemoryWords:
     thanks: frozenset[str]
     farewells: frozenset[str]
     fillers: frozenset[str]  # words that may stand beside those three
+    there: tuple[str, ...]  # beginnings that ask whether the bot is there
+    how_are_you: tuple[str, ...]  # … and how it is
     remember: tuple[str, ...]  # beginnings that ask to keep something in mind
+    contradicting: tuple[str, ...]  # how a message begins that says something is not so
+    own: frozenset[str]  # words that speak of their author
     asking: frozenset[str]  # first words of questions without a question mark
     months: tuple[str, ...]
 
 
 TEXTS: Final[Mapping[str, MemoryWords]] = {
     "it": MemoryWords(
-        you_wrote=("Se ricordo bene, {when} hai scritto: {what}.", "{when} hai scritto {what}, {name}."),
+        you_wrote=("Se ricordo bene, {when} hai scritto: {what}.", "{when} hai scritto: {what}."),
         they_wrote=("Se ricordo bene, {when} {who} ha scritto: {what}.", "{when} {who} ha scritto: {what}."),
         about_you=("Di te ricordo questo, {when}: {what}.", "Di te so questo, {name}, da ciò che hai scritto {when}: {what}."),
         about_them=("Di {who} ricordo questo, {when}: {what}.", "Di {who} so questo, da ciò che ha scritto {when}: {what}."),
@@ -73,6 +78,7 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         cannot=("Non saprei, {name}: io so solo quello che leggo in questa chat.",),
         noted=("Va bene, {name}, lo tengo a mente.", "Letto, {name}: me lo ricorderò."),
         heard=("Ti leggo, {name}!", "Eccomi, {name}."),
+        fine=("Tutto bene, {name}, grazie!", "Bene, {name}: leggo, ascolto e prendo nota."),
         greeting=("Ciao {name}!", "Ehi {name}, ben trovato in chat!", "Ciao {name}, che piacere leggerti!"),
         welcome=("Di niente, {name}!", "Figurati, {name}!"),
         farewell=("A presto, {name}!", "Luce bassa, {name}!"),
@@ -80,8 +86,18 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         greetings=frozenset({"ciao", "salve", "buongiorno", "buonasera", "buondi", "ehi", "ehila", "hola", "sera", "giorno"}),
         thanks=frozenset({"grazie", "graziemille", "thx", "ringrazio"}),
         farewells=frozenset({"notte", "buonanotte", "arrivederci", "addio"}),
-        fillers=frozenset("a tutti bot caro mille tante bella buona come va stai ti di nuovo e".split()),  # noqa: SIM905 - a word list
+        fillers=frozenset(
+            """a tutti bot caro mille tante bella buona ti di nuovo e anche te davvero per oggi stasera tutto voi come va stai
+            """.split()  # noqa: SIM905 - a word list
+        ),
+        there=(
+            "ci sei", "ci siete", "sei qui", "sei qua", "sei tra noi", "sei vivo",
+            "sei viva", "sei sveglio", "sei sveglia", "mi senti",
+        ),
+        how_are_you=("come stai", "come va", "come ti va", "come butta", "tutto bene", "tutto ok"),
         remember=("ricordati", "ricorda che", "tieni a mente", "non dimenticare", "memorizza", "segnati"),
+        contradicting=("no", "ti sbagli", "sbagliato", "non", "in realta", "veramente", "guarda che"),
+        own=frozenset("io mi mio mia miei mie sono ho vivo abito sto lavoro faccio".split()),  # noqa: SIM905 - a word list
         asking=frozenset("chi cosa cos come dove quando quanto quanti quale qual perche dimmi".split()),  # noqa: SIM905 - a word list
         months=(
             "gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno",
@@ -89,7 +105,7 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         ),
     ),
     "en": MemoryWords(
-        you_wrote=("If I remember right, {when} you wrote: {what}.", "{when} you wrote {what}, {name}."),
+        you_wrote=("If I remember right, {when} you wrote: {what}.", "{when} you wrote: {what}."),
         they_wrote=("If I remember right, {when} {who} wrote: {what}.", "{when} {who} wrote: {what}."),
         about_you=("About you I remember this, {when}: {what}.", "I know this about you, from what you wrote {when}: {what}."),
         about_them=(
@@ -107,7 +123,7 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         perhaps="I am not sure, but this may be it.",
         canon=("{text}",),
         record=("I have this written down: {what}.", "Among the things I keep: {what}."),
-        just_now=("Just now {who} wrote: {what}.", "That came up a moment ago, {who} wrote: {what}."),
+        just_now=("A little while ago {who} wrote: {what}.", "That came up a little while ago, {who} wrote: {what}."),
         above=("That came up here a moment ago, {name}, just scroll up a little.",),
         unknown=(
             "I don't remember that, {name}, and I would rather not make it up.",
@@ -118,6 +134,7 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         cannot=("I couldn't say, {name}: I only know what I read in this chat.",),
         noted=("All right, {name}, I will keep that in mind.", "Got it, {name}, I will remember."),
         heard=("I am listening, {name}!", "Here I am, {name}."),
+        fine=("All good, {name}, thanks!", "Fine, {name}: I read along and keep it in mind."),
         greeting=("Hi {name}!", "Hey {name}, good to see you in chat!", "Hello {name}, nice to hear from you!"),
         welcome=("You're welcome, {name}!", "Any time, {name}!"),
         farewell=("See you soon, {name}!", "Lights low, {name}!"),
@@ -125,8 +142,21 @@ TEXTS: Final[Mapping[str, MemoryWords]] = {
         greetings=frozenset({"hi", "hello", "hey", "heya", "hiya", "yo", "morning", "evening", "greetings", "howdy", "sup"}),
         thanks=frozenset({"thanks", "thank", "ty", "thx", "tysm", "cheers"}),
         farewells=frozenset({"bye", "goodbye", "goodnight", "gn", "cya", "night"}),
-        fillers=frozenset("good all everyone there again bot you so much how are and a lot to".split()),  # noqa: SIM905 - a word list
+        fillers=frozenset(
+            """good all everyone there again bot you so much and a lot to too also very for everything tonight how are
+            """.split()  # noqa: SIM905 - a word list
+        ),
+        there=(
+            "are you there", "are you here", "are you around", "are you awake", "are you alive",
+            "are you up", "you there", "you here",
+        ),
+        how_are_you=(
+            "how are you", "how are things", "how is it going", "how s it going",
+            "hows it going", "you ok", "are you ok",
+        ),
         remember=("remember that", "remember this", "keep in mind", "don t forget", "dont forget", "please remember"),
+        contradicting=("no", "you re wrong", "that s wrong", "thats wrong", "actually", "i don t", "i dont", "i no longer"),
+        own=frozenset("i im me my mine".split()),  # noqa: SIM905 - a word list
         asking=frozenset("who what whats where when why how which whose do does did is are can".split()),  # noqa: SIM905 - a word list
         months=(
             "January", "February", "March", "April", "May", "June",

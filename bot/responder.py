@@ -1,5 +1,6 @@
 """What the turn asks an answer of: a language model behind its prompt, or the deterministic stand-in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,10 +29,10 @@ class Answer:
 
 
 class Responder(Protocol):
-    """Answers one message of a batch with what the memory recalled."""
+    """Answers a message of a batch, or several by several people, with what the memory recalled."""
 
-    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
-        """Return the answer to `to`.
+    async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
+        """Return the answer to `to`, and in the same line the answers to `also`, which others wrote before it.
 
         Raises:
             ResponderFailed: there is none.

@@ -18,6 +18,7 @@ class PromptWords:
     to_you: str  # marks lines that address the bot
     event: str  # a platform notice by nobody named
     answer: str
+    together: str  # added where one line answers several people
     admit: str
     degraded: str
 
@@ -32,10 +33,14 @@ PROMPT: Final = {
             "If the memory block holds nothing, or nothing in it answers, say that you do not remember. Never invent.",
         ),
         tools=(
-            "Requests, notes, relations and running jokes are read and changed with the tools alone; "
-            "never say that something is noted unless a tool has noted it."
+            "Requests, notes, relations, running jokes and values of the channel are what the memory's current state or a tool "
+            "says, never what the chat lets one guess. Change them with the tools alone, only as the one you answer asks in "
+            "their own words; never say that something is noted unless a tool has noted it."
         ),
-        no_tools="You cannot note down or change anything yourself; do not promise to.",
+        no_tools=(
+            "Requests, notes and relations are what the memory's current state says, never what the chat lets one guess. "
+            "You cannot note down or change anything yourself; do not promise to."
+        ),
         now="It is {date}, {time} UTC.",
         stream="Stream: {title}.",
         nothing_recalled="(nothing was looked up for these messages)",
@@ -43,6 +48,7 @@ PROMPT: Final = {
         to_you="to you",
         event="event",
         answer="Answer {name}, who writes: {text}",
+        together="One line answers them all: begin each answer with whom it is for ({names}).",
         admit="Your memory holds nothing about this: say so honestly.",
         degraded="Part of your memory could not be read just now: do not claim that something was never said.",
     ),
@@ -55,10 +61,14 @@ PROMPT: Final = {
             "Se il blocco della memoria non ha nulla, o nulla lì risponde, di' che non lo ricordi. Non inventare mai.",
         ),
         tools=(
-            "Richieste, note, relazioni e tormentoni si leggono e si cambiano soltanto con gli strumenti; "
-            "non dire mai che qualcosa è annotato se uno strumento non l'ha annotato."
+            "Richieste, note, relazioni, tormentoni e valori del canale sono ciò che dice lo stato attuale in memoria o uno "
+            "strumento, mai ciò che si intuisce dalla chat. Cambiali solo con gli strumenti, solo come chiede con parole sue "
+            "chi ti scrive; non dire mai che qualcosa è annotato se uno strumento non l'ha annotato."
         ),
-        no_tools="Non puoi annotare né cambiare nulla da solo; non prometterlo.",
+        no_tools=(
+            "Richieste, note e relazioni sono ciò che dice lo stato attuale in memoria, mai ciò che si intuisce dalla chat. "
+            "Non puoi annotare né cambiare nulla da solo; non prometterlo."
+        ),
         now="Sono le {time} UTC del {date}.",
         stream="Diretta: {title}.",
         nothing_recalled="(per questi messaggi non è stato cercato nulla)",
@@ -66,6 +76,7 @@ PROMPT: Final = {
         to_you="a te",
         event="evento",
         answer="Rispondi a {name}, che scrive: {text}",
+        together="Una sola riga risponde a tutti: inizia ogni risposta con il nome di chi la riceve ({names}).",
         admit="La tua memoria non ha nulla su questo: dillo onestamente.",
         degraded="Una parte della memoria ora non si è potuta leggere: non dire che qualcosa non è mai stato detto.",
     ),

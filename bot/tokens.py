@@ -62,12 +62,21 @@ def load_tokens(path: Path) -> dict[str, TokenPair]:
 
 
 def save_tokens(path: Path, tokens: Mapping[str, TokenPair]) -> None:
-    """Replace the file in one step, with mode 0600: a crash leaves the old one or the new one.
+    """Replace the token file, as `write_private` does.
 
     Raises:
         OSError: the folder cannot be written; the old file is as it was.
     """
     content = {"version": 1, "tokens": {role: asdict(pair) for role, pair in tokens.items()}}
+    write_private(path, json.dumps(content, indent=2))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file of secrets in one step, with mode 0600: a crash leaves the old one or the new one.
+
+    Raises:
+        OSError: the folder cannot be written; the old file is as it was.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     with contextlib.suppress(FileNotFoundError):
@@ -75,13 +84,54 @@ def save_tokens(path: Path, tokens: Mapping[str, TokenPair]) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=2)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
+
+
+def drop_tokens(path: Path) -> None:
+    """Delete the file, where there is one."""
+    path.unlink(missing_ok=True)
+
+
+class KeptPair:
+    """The bot's pair as its file has it: written when it changes, and only then, for a login may have put a newer one."""
+
+    def __init__(self, path: Path, *, access: str, refresh: str) -> None:
+        """Take the file, and the pair that is configured for a first start."""
+        self._path = path
+        self._given = TokenPair(access=access, refresh=refresh)
+        self._kept: TokenPair | None = None
+
+    def candidates(self) -> list[TokenPair]:
+        """Return the pairs to try: what the file holds, unless another token was configured since.
+
+        Raises:
+            TokenFileUnsafe, TokenFileBroken: the file must be put right first.
+        """
+        stored = load_tokens(self._path).get("bot")
+        known = stored is not None and stored.origin == fingerprint(self._given.access)
+        self._kept = stored
+        return [
+            pair for pair in ((stored, self._given) if known else (self._given, stored)) if pair is not None and pair.access
+        ]
+
+    def keep(self, access: str, refresh: str) -> bool:
+        """Write the pair where it is not the one that was written last; return whether it was.
+
+        Raises:
+            OSError: the folder cannot be written; the next call tries again.
+        """
+        pair = TokenPair(access=access, refresh=refresh, origin=fingerprint(self._given.access))
+        if pair == self._kept:
+            return False
+        save_tokens(self._path, {**load_tokens(self._path), "bot": pair})
+        self._kept = pair
+        return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,14 +7,26 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from bot.canon import Reload
 from bot.manners import Manners
 from bot.responder import Answer, Responder, ResponderFailed
 from bot.speak import Delivery, Speaker
 from bot.tombstones import Tombstones
-from memory import Batch, Clock, Memory, Message, Recall, Said, StateCall, StoreUnavailable, Turn
+from memory import (
+    Batch,
+    Clock,
+    Memory,
+    Message,
+    Recall,
+    Said,
+    StateCall,
+    StoreUnavailable,
+    Turn,
+    held_viewers,
+    named_in,
+)
 
 log = structlog.get_logger(__name__)
-_VIEWER_ARGUMENTS = ("viewer", "subject", "object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +42,11 @@ class TurnParts:
     reply_seconds: float = 30.0  # the whole answer, the model's own retries included
     answer_known: bool = False  # a resumed replay answers what an earlier run had already observed
     before: Callable[[Batch], Awaitable[None]] | None = None  # a replay brings the memory up to date here
+    searched: Callable[[], Awaitable[bool]] | None = (
+        None  # a turn looked into the memory: was that behind, so that it looks again?
+    )
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None  # hears of a turn just before it is recorded
+    reload: Reload | None = None  # reads the streamer's files anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +93,9 @@ async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall]
             new_lines = await parts.memory.observe(batch)
         with watch.step("recall"):
             recall = await parts.memory.recall(batch)
+        if parts.searched is not None and recall.plan.requests and await parts.searched():
+            with watch.step("recall"):
+                recall = await parts.memory.recall(batch)
         said, answer = await _answer(batch, recall, parts, watch, known=new_lines == 0)
         turn = _with_barrier(Turn(batch=batch, recall=recall, said=said), answer, calls, parts.manners)
         if parts.drafted is not None:
@@ -96,12 +115,13 @@ async def _answer(batch: Batch, recall: Recall, parts: TurnParts, watch: _Watch,
         return Said(state="silent", reason=decision.reason), None
     if known and not parts.answer_known:
         return Said(state="silent", reason="seen_before"), None
+    asked = (*decision.also, decision.to)
     with watch.step("reply"):
-        answer = await _compose(parts.responder, batch, recall, decision.to, seconds=parts.reply_seconds)
+        answer = await _compose(parts.responder, batch, recall, asked, seconds=parts.reply_seconds)
     if isinstance(answer, Said):
         return answer, None
     with watch.step("send"):
-        said = await _say(answer.text, decision.to, batch=batch, recall=recall, parts=parts)
+        said = await _say(answer.text, asked, batch=batch, recall=recall, parts=parts)
     return replace(
         said,
         model=answer.model,
@@ -111,10 +131,12 @@ async def _answer(batch: Batch, recall: Recall, parts: TurnParts, watch: _Watch,
     ), answer
 
 
-async def _compose(responder: Responder, batch: Batch, recall: Recall, to: Message, *, seconds: float) -> Answer | Said:
+async def _compose(
+    responder: Responder, batch: Batch, recall: Recall, asked: Sequence[Message], *, seconds: float
+) -> Answer | Said:
     try:
         async with asyncio.timeout(seconds):
-            answer = await responder.reply(batch, recall, to)
+            answer = await responder.reply(batch, recall, asked[-1], asked[:-1])
     except ResponderFailed as error:
         log.warning("reply_not_made", reason=error.kind)
         return Said(state="silent", reason=f"responder_{error.kind}")
@@ -124,7 +146,7 @@ async def _compose(responder: Responder, batch: Batch, recall: Recall, to: Messa
     return answer
 
 
-async def _say(text: str, to: Message, *, batch: Batch, recall: Recall, parts: TurnParts) -> Said:
+async def _say(text: str, asked: Sequence[Message], *, batch: Batch, recall: Recall, parts: TurnParts) -> Said:
     if not text.strip():
         return Said(state="silent", reason="nothing_to_say")
     polished = parts.manners.polish(text, now=parts.clock.now())
@@ -136,41 +158,34 @@ async def _say(text: str, to: Message, *, batch: Batch, recall: Recall, parts: T
 
     if not wanted():
         return Said(state="withheld", reason="deleted")
-    delivery = await parts.speaker.say(polished.text, to.id, wanted=wanted)
-    return _delivered(delivery, polished.text, to, batch=batch, parts=parts)
+    thread = asked[0].id if len(asked) == 1 else None  # a line to several people hangs on none of theirs
+    delivery = await parts.speaker.say(polished.text, thread, wanted=wanted)
+    return _delivered(delivery, polished.text, asked, batch=batch, parts=parts)
 
 
-def _delivered(delivery: Delivery, text: str, to: Message, *, batch: Batch, parts: TurnParts) -> Said:
+def _delivered(delivery: Delivery, text: str, asked: Sequence[Message], *, batch: Batch, parts: TurnParts) -> Said:
     if delivery.state in {"failed", "withheld"}:
         return Said(state=delivery.state, reason=delivery.reason)
     now = parts.clock.now()
     parts.manners.note_said(text, now=now)
     reply_id = delivery.id or f"reply:{batch.id}"
     parts.manners.addressing.own(reply_id)
-    return Said(
-        state=delivery.state, reason=delivery.reason, text=text, reply_id=reply_id, at=now, in_reply_to=(to.id,)
-    )  # fmt: skip
+    answered = tuple(message.id for message in asked)
+    return Said(state=delivery.state, reason=delivery.reason, text=text, reply_id=reply_id, at=now, in_reply_to=answered)
 
 
 def _with_barrier(turn: Turn, answer: Answer | None, calls: Sequence[StateCall], manners: Manners) -> Turn:
     """Return the turn with the domains that tools changed in it, and whom to keep out of personal consolidation for that."""
     domains = [call.tool.rsplit("_", 1)[0] for call in calls]
-    viewers = [viewer for call in calls for viewer in _viewers(call)]
+    viewers = [viewer for call in calls for viewer in named_in(call.arguments)]
     if answer is not None:
         domains += answer.changed_domains
         viewers += answer.held_viewers
     if not domains:
         return turn
-    messages = turn.batch.messages
-    asking = messages if not viewers else [message for message in messages if manners.addressing.how(message) is not None]
-    held = dict.fromkeys([*viewers, *(message.user.id for message in asking)])
-    return replace(turn, changed_domains=tuple(dict.fromkeys(domains)), held_viewers=tuple(held))
-
-
-def _viewers(call: StateCall) -> list[str]:
-    named = [call.arguments.get(key) for key in _VIEWER_ARGUMENTS]
-    together = call.arguments.get("participants")
-    return [str(viewer) for viewer in [*named, *(together if isinstance(together, list | tuple) else ())] if viewer]
+    asking = {message.id for message in turn.batch.messages if manners.addressing.how(message) is not None}
+    held = held_viewers(turn.batch, viewers, asking=asking)
+    return replace(turn, changed_domains=tuple(dict.fromkeys(domains)), held_viewers=held)
 
 
 async def _record(turn: Turn, memory: Memory) -> bool:

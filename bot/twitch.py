@@ -1,10 +1,9 @@
-"""The only place that knows TwitchIO: payloads become our events, our lines become posts, and its silences are found."""
+"""The connection through TwitchIO: what is heard is handed on, our lines become posts, and its silences are found."""
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
-from typing import Literal, Self
+from typing import Self
 
 import aiohttp
 import structlog
@@ -16,14 +15,15 @@ from twitchio.http import Route
 
 from bot.account import Account, TwitchSettings
 from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
-from bot.speak import Delivery
-from bot.tokens import TokenPair, fingerprint, load_tokens, save_tokens
-from bot.twitch_text import NOTICE_KINDS, badges_of, emotes_of, without_action, without_parent
-from memory import BotIdentity, Channel, Clock, Deletion, Event, Message, Notice, StreamEvent, Viewer
+from bot.tokens import KeptPair
+from bot.twitch_events import message_of, notice_of
+from bot.twitch_voice import TwitchVoice
+from memory import BotIdentity, Channel, Clock, Deletion, Event, StreamEvent
 
 log = structlog.get_logger(__name__)
 Take = Callable[[Event], None]
-_UNAUTHORISED, _FORBIDDEN, _SERVER = 401, 403, 500
+_UNAUTHORISED, _FORBIDDEN, _TOO_MANY, _SERVER = 401, 403, 429, 500
+ENDED = "the bot's token has ended and Twitch will not refresh it; run `ricordo login`"
 _Kind = type[eventsub.SubscriptionPayload]
 _MODERATION: tuple[_Kind, ...] = (
     eventsub.ChatMessageDeleteSubscription,
@@ -31,6 +31,14 @@ _MODERATION: tuple[_Kind, ...] = (
     eventsub.ChatClearSubscription,
 )
 _STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
+
+
+def _required(settings: TwitchSettings) -> tuple[_Kind, ...]:
+    return (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
+
+
+def _optional(settings: TwitchSettings) -> tuple[_Kind, ...]:
+    return (*((eventsub.ChatNotificationSubscription,) if settings.notices else ()), *_STREAMS)
 
 
 @contextmanager
@@ -57,8 +65,7 @@ class TwitchConnection:
         self._channel_id = ""
         self._bot_id = ""
         self._refused: set[str] = set()
-        self._required = (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
-        self._optional = (*((eventsub.ChatNotificationSubscription,) if settings.notices else ()), *_STREAMS)
+        self._required, self._optional = _required(settings), _optional(settings)
         self._undo = ExitStack()
 
     async def __aenter__(self) -> Self:
@@ -106,13 +113,36 @@ class TwitchConnection:
             TwitchRefused, TwitchUnreachable: not now.
         """
         client = self._connected()
+        client.keep_tokens()
+        if not client.has_token():
+            raise TwitchRefused(ENDED)
+        with _our_errors("check the token"):
+            await client.revive_validation()
         await client.discard_dead_sockets()
-        heard = self.living() | self._refused
+        heard = (self.living() & await self._listed(client)) | self._refused
         missing = [kind for kind in (*self._required, *self._optional) if kind.type not in heard]
         for kind in missing:
             with _our_errors(f"subscribe again to {kind.type}"):
                 await self._subscribe(client, kind)
         return [kind.type for kind in missing]
+
+    async def _listed(self, client: "_Client") -> set[str]:
+        """Return what Twitch itself says it delivers to the living sockets; where it does not say, what is known here."""
+        try:
+            known = await client.fetch_eventsub_subscriptions(token_for=self._bot_id)
+            sessions = client.session_ids()
+            return {
+                held.type
+                async for held in known.subscriptions
+                if held.status == "enabled" and getattr(held.transport, "session_id", None) in sessions
+            }
+        except twitchio.HTTPException as error:
+            if _ended(error):
+                raise TwitchRefused(ENDED) from None
+            log.warning("subscriptions_not_listed", status=error.status)
+        except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:
+            log.warning("subscriptions_not_listed", error=type(error).__name__)
+        return self.living()
 
     def living(self) -> set[str]:
         """Return the types of event that are subscribed to, as far as is known here."""
@@ -121,15 +151,16 @@ class TwitchConnection:
     async def close(self) -> None:
         """Leave; closing twice is fine."""
         if self._client is not None:
+            self._client.keep_tokens()
             await self._client.close(save_tokens=False)
         if self._session is not None:
             await self._session.close()
         self._undo.close()
 
-    def voice(self) -> "TwitchVoice":
+    def voice(self) -> TwitchVoice:
         """Return the way to post into the channel; `log_in` first."""
         client = self._connected()
-        return TwitchVoice(client.create_partialuser(self._channel_id), self._bot_id)
+        return TwitchVoice(client.create_partialuser(self._channel_id), self._bot_id, has_token=client.has_token)
 
     def _connected(self) -> "_Client":
         if self._client is None:
@@ -141,6 +172,11 @@ class TwitchConnection:
         users = await client.fetch_users(ids=[self._bot_id], logins=[self._settings.channel.lower()], token_for=self._bot_id)
         bot = next((user for user in users if user.id == self._bot_id), None)
         home = next((user for user in users if (user.name or "").lower() == self._settings.channel.lower()), None)
+        if bot is not None and self._settings.bot not in {"", (bot.name or "").lower()}:
+            msg = (
+                f"the token belongs to {bot.name}, the configuration names {self._settings.bot} as the bot; run `ricordo login`"
+            )
+            raise TwitchRefused(msg)
         if bot is None or home is None:
             msg = f"Twitch knows no channel called {self._settings.channel}; check the channel's name in the configuration"
             raise TwitchRefused(msg)
@@ -184,32 +220,6 @@ class TwitchConnection:
             log.warning("subscription_failed", type=kind.type, error=type(error).__name__)
 
 
-class TwitchVoice:
-    """Posts as the bot, with the bot's own token."""
-
-    def __init__(self, channel: twitchio.PartialUser, bot_id: str) -> None:
-        """Take where to post and as whom."""
-        self._channel = channel
-        self._bot_id = bot_id
-
-    async def say(self, text: str, reply_to: str | None) -> Delivery:
-        """Post once. What may have arrived although the answer did not is `ambiguous`."""
-        try:
-            sent = await self._channel.send_message(
-                text, sender=self._bot_id, token_for=self._bot_id, reply_to_message_id=reply_to
-            )
-        except twitchio.MessageRejectedError as error:
-            return Delivery(state="failed", reason=error.code or "rejected")
-        except twitchio.HTTPException as error:
-            state: Literal["ambiguous", "failed"] = "ambiguous" if error.status >= _SERVER else "failed"
-            return Delivery(state=state, reason=f"http_{error.status}")
-        except aiohttp.ClientConnectorError:
-            return Delivery(state="failed", reason="unreachable")
-        except (aiohttp.ClientError, TimeoutError) as error:
-            return Delivery(state="ambiguous", reason=type(error).__name__)
-        return Delivery(state="sent", id=sent.id) if sent.sent else Delivery(state="failed", reason="not_sent")
-
-
 class _Client(commands.Bot):
     """TwitchIO's bot with nothing of its own: every handler hands its payload on and returns, so that nothing overtakes."""
 
@@ -220,48 +230,45 @@ class _Client(commands.Bot):
         self.take: Take = _nowhere
         self._ours = settings
         self._now = clock.now
-        self._role_of: dict[str, str] = {}
+        self._kept = KeptPair(settings.token_file, access=settings.access_token, refresh=settings.refresh_token)
+        self.bot_token = ""  # whose token is the bot's
 
     async def log_in_as_bot(self) -> str:
         """Return the bot's user id."""
-        pairs = self._candidates()
+        pairs = self._kept.candidates()
         if not pairs:
-            msg = f"the bot has no token: neither {self._ours.token_file} nor the environment holds one"
+            msg = f"the bot has no token: neither {self._ours.token_file} nor the environment holds one; run `ricordo login`"
             raise TwitchRefused(msg)
         token = None if self._ours.client_secret else pairs[0].access
         await self.login(token=token, load_tokens=False, save_tokens=False)
         for number, pair in enumerate(pairs, start=1):
             try:
                 valid = await self.add_token(pair.access, pair.refresh)
-            except twitchio.InvalidTokenException:
-                if number == len(pairs):
+            except twitchio.InvalidTokenException as error:
+                if number == len(pairs) or _passes(error.status):
                     raise
                 continue
             if valid.user_id is not None:
-                self._role_of[valid.user_id] = "bot"
-                self._keep(valid.user_id)
+                self.bot_token = valid.user_id
+                self.keep_tokens()
                 return valid.user_id
         msg = "the bot's token belongs to no user; make a user token for the bot's account"
         raise TwitchRefused(msg)
 
-    def _candidates(self) -> list[TokenPair]:
-        """Return the token pairs to try: what the file holds, unless another token was configured since."""
-        stored = load_tokens(self._ours.token_file).get("bot")
-        given = TokenPair(access=self._ours.access_token, refresh=self._ours.refresh_token)
-        known = stored is not None and stored.origin == fingerprint(given.access)
-        return [pair for pair in ((stored, given) if known else (given, stored)) if pair is not None and pair.access]
+    def has_token(self) -> bool:
+        """Return whether the bot's token still lives: TwitchIO drops one that cannot be refreshed, without a word."""
+        return self.bot_token in self.tokens
 
-    def _keep(self, user_id: str) -> None:
-        held = self.tokens.get(user_id)
-        role = self._role_of.get(user_id)
-        if held is None or role is None:
+    def keep_tokens(self) -> None:
+        """Write the bot's tokens where they have changed; what cannot be written is tried again at the next call."""
+        if (held := self.tokens.get(self.bot_token)) is None:
             return
-        path = self._ours.token_file
-        pair = TokenPair(access=held["token"], refresh=held["refresh"], origin=fingerprint(self._ours.access_token))
-        stored = load_tokens(path)
-        if stored.get(role) != pair:
-            save_tokens(path, {**stored, role: pair})
-            log.info("tokens_saved", role=role)
+        try:
+            if self._kept.keep(held["token"], held["refresh"]):
+                log.info("tokens_saved", role="bot")
+        except (OSError, LiveError) as error:
+            advice = "mend the folder: a restart would need `ricordo login`"
+            log.error("tokens_not_saved", error=type(error).__name__, degraded=advice)  # noqa: TRY400 - its trace says no more
 
     async def discard_dead_sockets(self) -> None:
         """Forget sockets that are closed for good: TwitchIO still counts their subscriptions as living."""
@@ -273,11 +280,27 @@ class _Client(commands.Bot):
                     await socket.close()
                     sockets.pop(key, None)
 
+    async def revive_validation(self) -> None:
+        """Start TwitchIO's hourly look at the token again where it has died: a broken connection is enough for that."""
+        task = self._http._validate_task  # noqa: SLF001 - TwitchIO starts it once, and never looks after it
+        if task is None or not task.done():
+            return
+        reason = "cancelled" if task.cancelled() else type(task.exception()).__name__
+        log.warning("token_validation_revived", reason=reason)
+        self._http._validate_task = None  # noqa: SLF001 - the same
+        held = self.tokens[self.bot_token]
+        await self.add_token(held["token"], held["refresh"])
+        self.keep_tokens()
+
+    def session_ids(self) -> set[str | None]:
+        """Return the ids of the sockets that are open."""
+        return {socket.session_id for sockets in self._websockets.values() for socket in sockets.values() if socket.connected}
+
     async def event_error(self, payload: twitchio.EventErrorPayload) -> None:
         log.error("event_failed", error=type(payload.error).__name__, listener=payload.listener.__name__)
 
-    async def event_token_refreshed(self, payload: twitchio.TokenRefreshedPayload) -> None:
-        self._keep(payload.user_id)
+    async def event_token_refreshed(self, _: twitchio.TokenRefreshedPayload) -> None:
+        self.keep_tokens()
 
     async def event_message(self, payload: twitchio.ChatMessage) -> None:
         self.take(message_of(payload, payload.timestamp or self._now()))
@@ -313,59 +336,35 @@ def _our_errors(doing: str) -> Iterator[None]:
     """Turn TwitchIO's errors into ours. Their texts and causes are dropped: they hold tokens and client secrets."""
     try:
         yield
-    except twitchio.InvalidTokenException:
-        msg = "Twitch does not accept the bot's token and will not refresh it; give the bot a new one"
+    except twitchio.InvalidTokenException as error:
+        if _passes(error.status):
+            raise _later(doing, error.status) from None
+        msg = "Twitch does not accept the bot's token and will not refresh it; run `ricordo login` to give it a new one"
         raise TwitchRefused(msg) from None
     except twitchio.HTTPException as error:
-        if error.status < _SERVER:
-            msg = f"Twitch refused to {doing} (HTTP {error.status}); check client id, secret and the scopes of the bot's token"
-            raise TwitchRefused(msg) from None
-        msg = f"Twitch could not {doing} (HTTP {error.status}); try again later"
-        raise TwitchUnreachable(msg) from None
+        if _passes(error.status):
+            raise _later(doing, error.status) from None
+        if _ended(error):
+            raise TwitchRefused(ENDED) from None
+        msg = (
+            f"Twitch refused to {doing} (HTTP {error.status}); check client id and secret, and run `ricordo login` "
+            "where the bot's token has ended or lacks a permission; where the channel has banned the bot, unban it"
+        )
+        raise TwitchRefused(msg) from None
     except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:
         msg = f"Twitch did not answer the attempt to {doing} ({type(error).__name__}); check the network and try again"
         raise TwitchUnreachable(msg) from None
 
 
-def viewer_of(user: twitchio.PartialUser) -> Viewer:
-    """Return a user as a viewer."""
-    return Viewer(id=user.id, login=(user.name or user.id).lower(), name=user.display_name or user.name or user.id)
+def _ended(error: twitchio.HTTPException) -> bool:
+    """Return whether a call failed because the token has ended: it was not taken, or its refresh was refused."""
+    refresh = error.route is not None and error.route.params.get("grant_type") == "refresh_token"
+    return error.status == _UNAUTHORISED or (refresh and not _passes(error.status))
 
 
-def message_of(payload: twitchio.ChatMessage, at: datetime) -> Message:
-    """Return a chat message, what Twitch wraps around its text taken off."""
-    text, is_action = without_action(payload.text)
-    if payload.reply is not None:
-        parent = payload.reply.parent_user
-        text = without_parent(text, (parent.name, parent.display_name))
-    source = payload.source_broadcaster
-    return Message(
-        id=payload.id,
-        at=at,
-        user=viewer_of(payload.chatter),
-        text=text,
-        badges=badges_of([badge.set_id for badge in payload.badges]),
-        reply_to=payload.reply.parent_message_id if payload.reply else None,
-        is_action=is_action,
-        bits=payload.cheer.bits if payload.cheer else 0,
-        emotes=emotes_of([(fragment.text, fragment.emote is not None) for fragment in payload.fragments], text),
-        mentions=tuple(viewer_of(user) for user in payload.mentions),
-        source_channel=source.id if source is not None and source.id != payload.broadcaster.id else None,
-    )
+def _passes(status: int) -> bool:
+    return status >= _SERVER or status == _TOO_MANY
 
 
-def notice_of(payload: twitchio.ChatNotification, at: datetime) -> Notice:
-    """Return a platform notice; the viewer's own words, where it carries some, are its text."""
-    return Notice(
-        id=payload.id,
-        at=at,
-        kind=NOTICE_KINDS.get(payload.notice_type, payload.notice_type),
-        user=None if payload.anonymous else viewer_of(payload.chatter),
-        text=payload.text or None,
-        data={
-            "notice_type": payload.notice_type,
-            "system_message": payload.system_message,
-            **({"viewers": payload.raid.viewer_count} if payload.raid else {}),
-            **({"months": payload.resub.cumulative_months} if payload.resub else {}),
-        },
-    )
+def _later(doing: str, status: int) -> TwitchUnreachable:
+    return TwitchUnreachable(f"Twitch could not {doing} (HTTP {status}); try again later")

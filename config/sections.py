@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, model_validator
 
 Seconds = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -44,6 +45,12 @@ class Twitch(Section):
 
     client_id: str = Field(default="", description="Client id of the application registered at dev.twitch.tv.")
     channel: str = Field(default="", description="Login of the channel to join, without #.")
+    bot: str = Field(default="", description="Login of the bot's account. `ricordo login` takes no other.")
+    redirect_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=17563,
+        description="Port of the page on this machine that a browser is sent back to: register http://localhost:PORT. 0: a "
+        "free one.",
+    )
     token_file: Path = Field(
         default=Path("twitch-tokens.json"), description="Where tokens are kept (mode 0600), inside data_dir."
     )
@@ -116,10 +123,14 @@ class Retrieval(Section):
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
     channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside"], ...] = Field(
-        default=("dense", "lexical", "slot", "graph", "recency", "worth", "beside"), description="Ways to look inside a place."
+        default=("dense", "lexical", "slot", "recency", "worth", "beside"),
+        description="Ways to look inside a place; graph finds who shares something.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=2, description="Candidates asked of one stream.")
+    claim_hits: Count = Field(
+        default=2, description="Claims of others shown about a viewer whose own memory has no answer; 0: never."
+    )
     lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
     gap: Share = Field(default=0.3, description="A source is cut where its scores fall by this part of the best one.")
@@ -191,11 +202,32 @@ class Jobs(Section):
     checkpoint_seconds: Seconds = Field(default=60.0, description="How often the write-ahead log is folded into the database.")
 
 
+class Facts(Section):
+    """Facts and claims: how many one author may leave, and when those that nobody repeats or uses fade."""
+
+    per_stream: Positive = Field(default=60, description="Facts and claims kept of one author in one stream.")
+    total: Positive = Field(default=2000, description="Facts and claims kept of one author altogether.")
+    fade_half_life_days: float = Field(default=90.0, gt=0, description="Days in which a memory that is not used weighs half.")
+    fade_floor: Share = Field(
+        default=0.01, description="Weight below which a memory leaves retrieval, though not the record; 0: never."
+    )
+
+
 class Retention(Section):
     """How long records are kept."""
 
     done_job_days: Seconds = Field(default=7.0, description="Finished jobs.")
     dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
+
+
+class Backup(Section):
+    """Backups that are made while the bot runs. What chat has removed is taken out of them, too."""
+
+    every_hours: Seconds = Field(default=24.0, description="Time between two backups, in hours; 0 makes none.")
+    keep: Positive = Field(default=3, description="Newest backups that are kept.")
+    directory: Path = Field(
+        default=Path("backups"), description="Where they lie; a relative folder is one inside each channel's memory."
+    )
 
 
 class Embedding(Section):
@@ -226,6 +258,18 @@ class Llm(Section):
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.4, description="0 is the same answer each time.")
     prompt_tokens: Annotated[int, Field(ge=2600)] = Field(default=3500, description="Longest prompt, in tokens.")
     concurrency: Positive = Field(default=2, description="Requests at a time.")
+    tools: bool = Field(
+        default=True,
+        description="Let the model note and change requests, notes, relations, running jokes and values of the channel. "
+        "Costs up to 1600 tokens more a request; servers without tools go on without.",
+    )
+    tool_rounds: Positive = Field(default=3, description="Answers with tool calls in one turn; then the model must speak.")
+    tool_calls: Positive = Field(default=6, description="Tool calls carried out in one turn.")
+    read_price: Amount = Field(
+        default=0.0,
+        description="Price of a million tokens read, in your currency; evaluations add up what they cost. 0: unknown.",
+    )
+    written_price: Amount = Field(default=0.0, description="Price of a million tokens written. 0: unknown.")
     api_key: SecretStr = Field(
         default=SecretStr(""),
         description="Key of the endpoint. Environment or secrets file only.",
@@ -245,6 +289,9 @@ class Manners(Section):
     max_characters: Annotated[int, Field(ge=20, le=450)] = Field(default=450, description="Longest reply; it is cut at a word.")
     blocked_words: tuple[str, ...] = Field(default=(), description="A reply that holds one of these is not sent.")
     strip_links: bool = Field(default=True, description="Take links out of replies.")
+    people_per_reply: Annotated[int, Field(ge=1, le=5)] = Field(
+        default=3, description="Who asks at the same time is answered in one line; of more people, those who asked last."
+    )
     repeat_seconds: Seconds = Field(default=600.0, description="A reply is not said again within this time.")
     late_seconds: Seconds = Field(default=60.0, description="An answer that would come later than this is not given.")
     messages_per_window: Positive = Field(
@@ -283,7 +330,20 @@ class Commands(Section):
         default=("memories", "ricordi"), description="Words for: how much is known of @name, with ids. Moderators only."
     )
     bot: tuple[str, ...] = Field(default=("bot",), description="Words for: on or off, be silent or speak. Moderators only.")
-    confirm_seconds: Seconds = Field(default=60.0, description="Time to confirm that one wants to be forgotten.")
+    state: tuple[str, ...] = Field(
+        default=("state", "stato"),
+        description="Words for: list, request, done, note, drop or set what is noted. Moderators only.",
+    )
+    wipe: tuple[str, ...] = Field(
+        default=("wipe", "azzera"),
+        description="Words for: forget everything of the channel. Broadcaster only.",
+    )
+    reload: tuple[str, ...] = Field(
+        default=("reload", "ricarica"), description="Words for: read persona and canon anew. Broadcaster only."
+    )
+    confirm_seconds: Seconds = Field(
+        default=60.0, description="Time to confirm that one wants to be forgotten, or everything wiped."
+    )
     pause_seconds: Seconds = Field(default=2.0, description="Pause between two orders of one viewer; moderators are exempt.")
     language: Literal["it", "en"] = Field(default="it", description="Language of the answers to commands.")
 

@@ -11,11 +11,13 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from config.errors import ConfigError, explain
 from config.files import read_secrets, read_toml, refuse_secrets
 from config.sections import (
+    Backup,
     Batching,
     Budget,
     Caches,
     Commands,
     Embedding,
+    Facts,
     Fusion,
     History,
     Jobs,
@@ -55,7 +57,9 @@ class Settings(BaseSettings):
     budget: Budget = Budget()
     caches: Caches = Caches()
     jobs: Jobs = Jobs()
+    facts: Facts = Facts()
     retention: Retention = Retention()
+    backup: Backup = Backup()
     embedding: Embedding = Embedding()
     llm: Llm = Llm()
 
@@ -99,7 +103,9 @@ def _file_of(path: Path | None, environ: Mapping[str, str]) -> Path | None:
     named = path or (Path(environ["RICORDO_CONFIG"]) if environ.get("RICORDO_CONFIG") else None)
     if named is not None:
         if not named.is_file():
-            raise ConfigError(f"{named}: there is no such configuration file. `ricordo config init` writes one.")
+            raise ConfigError(
+                f"{named}: there is no such configuration file. `ricordo setup` or `ricordo config init` writes one."
+            )
         return named
     return DEFAULT_FILE if DEFAULT_FILE.is_file() else None
 

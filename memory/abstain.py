@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from memory.language import content_stems
 from memory.latest import newest_wins
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
 from memory.normalise import spaced, words
@@ -15,6 +16,7 @@ OPEN_EASE = 0.15  # how much less anything needs where all that is known is aske
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
 USUAL_MEANING = 0.2  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
 UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
+_LOOKED_UP = frozenset({"exact", "graph"})  # channels that find or do not, without degrees
 _MEASURED = PRIORS | {"dense", "lexical", "slot"}
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 
@@ -48,6 +50,7 @@ def gate(
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
         kept = [item for item in kept if item.request.kind is not SourceKind.PROFILE or _asked_for(item, kept, searched)]
+    kept = _hearsay_last(kept, plan, rules)
     held = {id(item) for item in kept}
     left = [item for item in evidence if id(item) not in held]
     return tuple(kept), tuple(_left_out(item) for item in left)
@@ -106,12 +109,13 @@ def _answers(items: Sequence[Evidence], recipe: Recipe) -> bool:
     best, *others = sorted(items, key=lambda item: -_level(item, recipe))
     level = _level(best, recipe)
     ahead = level - (_level(others[0], recipe) if others else NO_OTHER)
-    return "exact" in best.channels or level + recipe.gate.lead * ahead >= recipe.gate.answer_floor - _ease(best, recipe)
+    looked_up = any(not _LOOKED_UP.isdisjoint(item.channels) for item in items)
+    return looked_up or level + recipe.gate.lead * ahead >= recipe.gate.answer_floor - _ease(best, recipe)
 
 
 def _floor(item: Evidence, recipe: Recipe, *, explicit: bool) -> float:
     limits = recipe.gate
-    if recipe.fusion.method != "level" or "exact" in item.channels:
+    if recipe.fusion.method != "level" or not _LOOKED_UP.isdisjoint(item.channels):
         return limits.fused_floor
     ease = _ease(item, recipe) + (OPEN_EASE if explicit else 0.0)
     return max(limits.fused_floor, limits.levels.get(item.document.kind, 0.0) - ease)
@@ -133,6 +137,8 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     """Return as many of each source as it may show."""
     most = {
         SourceKind.RECALL: limits.viewer_hits,
+        SourceKind.CLAIMS: limits.claim_hits,
+        SourceKind.GRAPH: limits.viewers_max,
         SourceKind.EPISODE: limits.episode_hits,
         SourceKind.LORE: limits.lore_hits,
     }
@@ -165,7 +171,7 @@ def _best(evidence: Sequence[Evidence], recipe: Recipe) -> dict[str, Evidence]:
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     if recipe.fusion.method == "level":
         least = {place: (1 - recipe.gate.gap) * _level(item, recipe) for place, item in _best(evidence, recipe).items()}
-        return [item for item in evidence if "exact" in item.channels or _level(item, recipe) >= least[_place(item)]]
+        return [i for i in evidence if not _LOOKED_UP.isdisjoint(i.channels) or _level(i, recipe) >= least[_place(i)]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:
@@ -194,6 +200,23 @@ def _asked_for(item: Evidence, kept: Sequence[Evidence], searched: Sequence[Sour
         return True
     asked = {start for request in own for start in _starts(request.query)}
     return not asked.isdisjoint(_starts(item.document.text))
+
+
+def _hearsay_last(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]) -> list[Evidence]:
+    """Return the evidence without claims about a viewer whose own memory answers, and without those that nobody asks for."""
+    own = {item.request.viewer_id for item in evidence if item.request.kind in {SourceKind.RECALL, SourceKind.PROFILE}}
+    return [
+        item
+        for item in evidence
+        if item.request.kind is not SourceKind.CLAIMS
+        or (item.request.viewer_id not in own and (plan.explicit_recall or _is_after(item, rules)))
+    ]
+
+
+def _is_after(item: Evidence, rules: Sequence[Rules]) -> bool:
+    """Return whether the question is after the kind of thing that is claimed: the second line of its text says which."""
+    about = item.document.text.partition("\n")[2]
+    return not content_stems(item.request.query, rules).isdisjoint(content_stems(about, rules))
 
 
 def _starts(text: str) -> set[str]:

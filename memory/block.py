@@ -129,8 +129,8 @@ def excerpt(document: Document, query_terms: Collection[str], limit: int = TURN_
 
 
 def _said(document: Document) -> tuple[str, str]:
-    """Return what was said and, of a fact, what it is about: the second line of its text, which nobody said."""
-    if document.kind != "fact":
+    """Return what was said and, of a fact or claim, what it is about: the second line of its text, which nobody said."""
+    if document.kind not in {"fact", "claim"}:
         return document.text, ""
     said, _, about = document.text.partition("\n")
     return said, plain_name(about.strip("()")) if about else ""

@@ -116,5 +116,9 @@ def _tells(reply: Any, request: CorrectRequest) -> bool:  # noqa: ANN401 - a row
 
 def _key(request: CorrectRequest) -> str:
     """Return the order's own id: of the command that gave it, else of who gave it, when, about whom. Never of its words."""
-    named = request.command_id or f"{request.by}\x1f{milliseconds(request.at)}\x1f{request.viewer_id}\x1f{request.id}"
+    named = (
+        request.key
+        or request.command_id
+        or f"{request.by}\x1f{milliseconds(request.at)}\x1f{request.viewer_id}\x1f{request.id}"
+    )
     return str(uuid5(_CORRECTIONS, clean(named)))

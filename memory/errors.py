@@ -11,6 +11,8 @@ BotMemoryError
 ├── ModelMismatch       the index was built by another embedding model
 ├── ModelUnavailable    an embedding model failed or is missing
 ├── LeaseLost           a job's lease passed to another attempt
+├── BackupInvalid       a file is no backup, is cut short or changed, or a newer program made it
+├── MemoryExists        a restore would replace a memory that is there
 └── InvalidRow          a value that must not be stored; retrying is useless
 
 `MemoryError` is Python's own and is not used here.
@@ -64,6 +66,14 @@ class ModelUnavailable(BotMemoryError):
 
 class LeaseLost(BotMemoryError):
     """The lease of a job ran out and passed to another attempt."""
+
+
+class BackupInvalid(BotMemoryError):
+    """A file cannot be restored: it is no backup, it is cut short or changed, or a newer program made it."""
+
+
+class MemoryExists(BotMemoryError):
+    """A restore would replace the memory that is there."""
 
 
 class InvalidRow(BotMemoryError):

@@ -1,8 +1,11 @@
 """What happens in a chat, as values: the vocabulary that live chat, logs and memory share.
 
 Every time is an aware UTC `datetime`; ids are opaque strings. The JSON form of each event is the one of the chat log format.
+An event never holds an id that cannot be stored: it is cleaned as the event is made, wherever it came from, so that every layer
+sees the same one.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,6 +13,7 @@ from typing import Any, Literal
 
 NoticeKind = Literal["sub", "resub", "gift", "raid", "cheer", "follow", "announcement", "redemption"]
 DeletionScope = Literal["message", "user", "chat"]
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def utc(at: datetime) -> datetime:
@@ -24,6 +28,19 @@ def utc(at: datetime) -> datetime:
     return at.astimezone(UTC)
 
 
+def storable(text: str) -> str:
+    """Return `text` as it can be stored: lone surrogates (no UTF-8) and NUL (it cuts texts short) become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def _clean(event: object, *fields: str) -> None:
+    """Make the ids in these fields storable, in a value that nobody has seen yet."""
+    for name in fields:
+        found = getattr(event, name)
+        if found is not None and _UNSTORABLE.search(found):
+            object.__setattr__(event, name, storable(found))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
     """Somebody who takes part in the chat. `id` is the identity for ever; the names are what it was called at that moment."""
@@ -31,6 +48,10 @@ class Viewer:
     id: str
     login: str  # lower-case, as typed after @; Twitch recycles it
     name: str  # display name, any script
+
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +62,10 @@ class Channel:
     login: str
     name: str
 
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BotIdentity:
@@ -50,6 +75,10 @@ class BotIdentity:
     login: str
     name: str
     aliases: tuple[str, ...] = ()  # lower-case words that also address it
+
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +108,10 @@ class Message:
     source_channel: str | None = None  # shared chat: the foreign channel's id; None at home
     extra: Mapping[str, Any] = field(default_factory=dict)  # unknown keys, kept as they came
 
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id", "reply_to", "source_channel")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
@@ -92,6 +125,10 @@ class Notice:
     data: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
@@ -102,6 +139,10 @@ class Deletion:
     message_id: str | None = None
     user_id: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "message_id", "user_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +158,10 @@ class StreamEvent:
     bot: BotIdentity | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "stream_id")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BotReply:
@@ -127,6 +172,11 @@ class BotReply:
     in_reply_to: tuple[str, ...] = ()
     id: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id")
+        object.__setattr__(self, "in_reply_to", tuple(map(storable, self.in_reply_to)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +190,10 @@ class Command:
     id: str | None = None
     mentions: tuple[Viewer, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +224,10 @@ class Probe:
     settle: bool = True
     as_of: datetime | None = None
     case: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Clean the ids."""
+        _clean(self, "id")
 
 
 Line = Message | Notice

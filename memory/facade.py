@@ -11,12 +11,14 @@ from lore.entry import LoreEntry
 from memory.clock import Clock
 from memory.errors import MemoryClosed, StoreUnavailable
 from memory.events import BotReply, Channel, Deletion, StateCall
-from memory.model import Batch, Document, Health, JobRow, KnownViewer, Recall, Stream, Turn
+from memory.model import Batch, Document, Health, JobRow, KnownViewer, Recall, StateRecord, Stream, Turn
 from memory.opening import Parts, open_parts
 from memory.ports import Embedder
-from memory.receipts import AuditEntry, CorrectRequest, ForgetRequest, Holding, Receipt
+from memory.receipts import AuditEntry, CorrectRequest, ForgetRequest, Holding, Receipt, RollbackRequest, UndoRequest
 from memory.recipes import MemorySettings, Recipe
+from memory.state_orders import StateOrder, StateReceipt
 from memory.store.collections import LORE, collection_name
+from memory.timeline import Chronicle
 
 _CLOSED = "the memory was closed; open it again"
 _MOST_DOCUMENTS = 1_000_000
@@ -147,6 +149,39 @@ class Memory:
         viewers = self._parts.surroundings.viewers
         return tuple(viewer for id_ in viewer_ids if (viewer := viewers.get(id_)) is not None)
 
+    async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
+        """Return what a viewer stated about themselves, newest first, on both axes of time.
+
+        True now, or at `as_of` (when it was so in the world), as believed now, or at `known_at` (when the memory believed it).
+        """
+        found = await self._parts.reader.facts(viewer_id, as_of=as_of, known_at=known_at)
+        now = known_at or self._parts.clock.now()
+        return [fact for fact in found if as_of is not None or fact.invalid_at is None or fact.invalid_at > now]
+
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer, and what the viewer claims about others: never facts; newest first."""
+        return await self._parts.personal.claims(viewer_id)
+
+    async def fact_history(self, viewer_id: str) -> list[Chronicle]:
+        """Return every fact of a viewer and every claim about or by them, with all that was decided; oldest first."""
+        return await self._parts.personal.history(viewer_id)
+
+    async def settled(self) -> dict[str, int]:
+        """Return how many conflicts between statements each step settled: slot, time, similarity, correction, judge."""
+        return await self._parts.personal.settled()
+
+    async def undo(self, request: UndoRequest) -> Receipt:
+        """Reverse the last decision about a fact or claim, or one act; the receipt's `act` takes that back in its turn.
+
+        Raises:
+            InvalidRow: the request names nothing.
+        """
+        return await self._erase(self._parts.undoer.undo(request))
+
+    async def rollback(self, request: RollbackRequest) -> Receipt:
+        """Take back every fact and claim that a viewer stated since a moment; messages stay. `act` undoes it."""
+        return await self._erase(self._parts.undoer.rollback(request))
+
     async def held(self, viewer_id: str) -> Holding:
         """Return how much is held of a viewer: counts and ids, no words."""
         return await self._parts.personal.held(viewer_id)
@@ -190,12 +225,27 @@ class Memory:
         parts.upkeep.poke()
 
     async def apply_state(self, call: StateCall) -> None:
-        """Carry out one structured-state tool call.
+        """Carry out a structured-state tool call of a recorded log: nobody's rights are asked.
 
         Raises:
             InvalidRow: the tool or an argument is not one of the contract's.
         """
-        await self._parts.recorder.apply_state(call)
+        await self.change_state(StateOrder(call=call))
+
+    async def change_state(self, order: StateOrder) -> StateReceipt:
+        """Set or close a record of structured state, as far as the order's rights go; the receipt says what came of it.
+
+        Raises:
+            InvalidRow: the tool or an argument is not one of the contract's; says which, and what is wrong.
+        """
+        receipt = await self._parts.states.change(order)
+        if receipt.touched:
+            self._parts.caches.changed(*(collection_name("viewer", id_) for id_ in receipt.touched))
+        return receipt
+
+    async def state(self, domains: Sequence[str], at: datetime, *, viewer_ids: Sequence[str] = ()) -> list[StateRecord]:
+        """Return the live records of these domains, newest first; of these viewers alone where some are named."""
+        return await self._parts.reader.state(domains, viewer_ids, at=at)
 
     async def sync_lore(self, entries: Sequence[LoreEntry]) -> int:
         """Make the canon equal to `entries`; return how many changed."""
@@ -206,9 +256,24 @@ class Memory:
         parts.upkeep.poke()
         return changed
 
-    async def run_jobs(self) -> int:
-        """Run every due job to its end, now, in a fixed order; return how many ran. Replay settles with this."""
-        return await self._parts.upkeep.run_jobs()
+    async def run_jobs(self, limit: int | None = None) -> int:
+        """Run every due job, or `limit` of them, to its end, now, in a fixed order; return how many ran. Replay settles so."""
+        return await self._parts.upkeep.run_jobs(limit)
+
+    async def begin_jobs(self) -> int:
+        """Run every due job now, but only begin to index, beside what is done next; return how many ran.
+
+        The next call, `run_jobs`, `index_now` and `indexed` wait for it. Until then a search may find some of it, or none.
+        """
+        return await self._parts.upkeep.begin_jobs()
+
+    async def index_now(self) -> int:
+        """Index all that was recorded so far, and run no other jobs; return how many ran."""
+        return await self._parts.upkeep.index_now()
+
+    async def indexed(self) -> int:
+        """Wait for the indexing that `begin_jobs` began, if any; return how many jobs it ran."""
+        return await self._parts.upkeep.indexed()
 
     def embed_ahead(self, turn_ids: Sequence[str]) -> None:
         """Begin to embed what these recorded turns left, so that `run_jobs` finds it ready: for who settles now and then."""
@@ -227,7 +292,7 @@ class Memory:
         return await self._parts.reader.newest(collection_name("viewer", viewer_id), _MOST_DOCUMENTS)
 
     async def jobs(self, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
-        """Return background jobs, oldest first."""
+        """Return background jobs: under way, failing, dead, waiting, then finished ones, newest first."""
         return await self._parts.upkeep.jobs(state=state, kind=kind, limit=limit)
 
     async def reindex(self) -> int:

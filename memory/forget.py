@@ -77,16 +77,18 @@ class Forgetter:
         viewer_id, words = clean(request.viewer_id or ""), request.words if request.scope == "words" else ""
         at = milliseconds(request.at)
         lines = hiding.lines_of(connection, viewer_id, at, words)
+        if request.at_most is not None and len(lines) > request.at_most:
+            return replace(nothing, lines=len(lines), refused=True)
         erased = records.erase(connection, viewer_id, at, words)
+        self._drop(connection, hiding.claims_about(connection, viewer_id, at, words))
         if request.scope == "viewer":
             tombstones.bury(connection, "viewer", [viewer_id], at)
-            self._drop_unfounded(connection, viewer_id, at)
+            self._drop(connection, hiding.unfounded(connection, collection_name("viewer", viewer_id), at))
         return self._hide(connection, lines, at, replace(nothing, records=erased), whole=request.scope == "viewer")
 
-    def _drop_unfounded(self, connection: Connection, viewer_id: str, at: int) -> None:
-        """Delete memories of a viewer that no line stands behind, such as facts whose lines were pruned."""
-        unfounded = hiding.unfounded(connection, collection_name("viewer", viewer_id), at)
-        removed, _ = remove_documents(connection, unfounded)
+    def _drop(self, connection: Connection, ids: Sequence[str]) -> None:
+        """Delete memories whose lines are not the viewer's, or gone: others' claims, facts whose lines were pruned."""
+        removed, _ = remove_documents(connection, ids)
         if removed:
             payload = {"documents": removed, "clean": True}
             outbox.enqueue(connection, kind="purge", key=f"purge:{uuid4().hex}", payload=payload, now=self._clock.now())
@@ -96,6 +98,8 @@ class Forgetter:
         if not whole:
             tombstones.bury(connection, "line", [row.id for row in lines], at)
         hidden = hiding.hide(connection, lines, replies, at)
+        made = records.drop_made_of(connection, [row.id for row in lines])
+        receipt = replace(receipt, records=receipt.records + made)
         order_purge(connection, hidden, self._clock, nameless=whole)
         own = [row for row in lines if row.kind == "reply"]
         return replace(receipt, lines=hidden.lines - len(own), replies=hidden.replies + len(own), documents=hidden.documents)

@@ -12,6 +12,8 @@ _SHORT = frozenset({"fact", "claim", "lore"})  # kinds whose text is a short sta
 SECTIONS: Mapping[SourceKind, Section] = {
     SourceKind.PROFILE: "profile",
     SourceKind.RECALL: "recall",
+    SourceKind.CLAIMS: "episode",  # that somebody said it is what happened; the rest is hearsay
+    SourceKind.GRAPH: "recall",
     SourceKind.EPISODE: "episode",
     SourceKind.LORE: "lore",
     SourceKind.STATE: "state",

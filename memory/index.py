@@ -4,51 +4,26 @@ SQL is the truth. Every step reads it anew, in a session that is closed before t
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-import numpy as np
 import structlog
 
 from memory.clock import Clock
-from memory.errors import BotMemoryError, CollectionLost, IndexUnavailable, ModelMismatch
-from memory.ports import Embedder, VectorIndex, Vectors
-from memory.store import documents, outbox
+from memory.errors import IndexUnavailable, ModelMismatch
+from memory.ports import Embedder
+from memory.store import documents, fulltext, outbox
 from memory.store.database import Database
-from memory.store.documents import Indexable
+from memory.store.shards import chroma_name
+from memory.vectorise import BulkIndex, Meaning, Vectoriser, whole
 
 log = structlog.get_logger(__name__)
 
-T = TypeVar("T")
-
-GROUP = 512  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
-_EMBED = 512  # documents embedded and stored together: bounds the memory of a rebuild
+GROUP = 1024  # turns in one call of `index`: a few streams, so that each viewer's collection is opened once for all of them
 _CHUNK = 1024  # documents between two reads of a rebuild
+_WHOLE = 25  # collections built anew in one `reindex` job
 _DRIFT = 200  # collections in one `drift` job: a few seconds
-_READY = 2048  # vectors embedded ahead that are kept until they are stored: 4 MB, more than `GROUP` turns leave
-
-
-class BulkIndex(VectorIndex, Protocol):
-    """A vector index that takes the collections of many viewers in one call."""
-
-    async def upsert_many(self, writes: Sequence[tuple[str, Sequence[str], Vectors]]) -> None:
-        """Store (collection, ids, vectors) of many collections.
-
-        Raises:
-            CollectionLost: these must be dropped and stored whole; the others are stored.
-            IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
-        """
-        ...
-
-    async def vacuum(self) -> int:
-        """Erase the bytes of what was deleted; return how many folders were cleaned.
-
-        Raises:
-            IndexUnavailable: a folder could not be cleaned; the next call tries again.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +40,30 @@ class Drift:
 class Indexer:
     """Handlers `index` and `purge` for the worker, and the maintenance that `ricordo reindex` and `doctor` call."""
 
-    def __init__(self, database: Database, *, vectors: BulkIndex, embedder: Embedder, clock: Clock) -> None:
-        """Take the store, the index and the embedder; none of them is closed here."""
+    def __init__(
+        self,
+        database: Database,
+        *,
+        vectors: BulkIndex,
+        embedder: Embedder,
+        clock: Clock,
+        meaning: Meaning = whole,
+    ) -> None:
+        """Take the store, the index and the embedder; none of them is closed here.
+
+        `meaning` tells by kind and text what is embedded; a document without any counts as indexed.
+        """
         self._database = database
         self._vectors = vectors
-        self._embedder = embedder
         self._clock = clock
-        self._ready: dict[str, Vectors] = {}  # by text; taken out when they are stored
-        self._ahead: asyncio.Task[None] | None = None
+        self._meaning = meaning
+        self._vectoriser = Vectoriser(database, vectors=vectors, embedder=embedder, meaning=meaning)
+        self.doubted = False  # the index came without what SQL says is in it, and is being mended
 
     @property
     def model(self) -> str:
         """The embedder's name and dimension, as stored with each document."""
-        return f"{self._embedder.name} ({self._embedder.dimension})"
+        return self._vectoriser.model
 
     async def check_model(self) -> None:
         """Note the embedder where nothing was indexed yet; refuse to go on with another one.
@@ -104,31 +90,21 @@ class Indexer:
         """
         async with self._database.reading() as session:
             found = await documents.of_jobs(session, payloads)
-        await self._store([document for document in found if document.model != self.model])
+        changed = {identity for payload in payloads for identity in payload.get("documents", ())}
+        lacking = [document for document in found if document.model != self.model]
+        await self._vectoriser.store(lacking, fresh={document.id for document in lacking} - changed)
 
     def embed_ahead(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Begin to embed the documents of these jobs, so that `index` finds them ready. A failure is met again there."""
-        self._ahead = asyncio.create_task(self._prepare(payloads, self._ahead), name="embed-ahead")
+        self._vectoriser.embed_ahead(payloads)
+
+    async def rebuild(self, collection: str) -> int:
+        """Drop one collection, broken or drifted, and build it from SQL; return the number of its documents."""
+        return await self._vectoriser.rebuild(collection)
 
     async def stop(self) -> None:
         """Give up what is being embedded ahead; stopping twice is fine."""
-        ahead, self._ahead = self._ahead, None
-        self._ready.clear()
-        if ahead is not None:
-            await _ended(ahead)
-
-    async def _prepare(self, payloads: Sequence[Mapping[str, Any]], before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await asyncio.wait({before})
-        if len(self._ready) >= _READY:
-            return
-        try:
-            async with self._database.reading() as session:
-                found = await documents.of_jobs(session, payloads)
-            texts = [text for text in dict.fromkeys(document.text for document in found) if text not in self._ready]
-            self._ready.update(zip(texts, await self._embedder.embed(texts), strict=True))
-        except BotMemoryError as error:
-            log.info("not_embedded_ahead", error=type(error).__name__)
+        await self._vectoriser.stop()
 
     async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Remove from the index what is gone from SQL: `documents` (collection -> ids), and `collections` that are empty there.
@@ -139,7 +115,7 @@ class Indexer:
             IndexUnavailable: the index failed; repeat the call.
         """
         wanted: dict[str, list[str]] = {}
-        self._ready.clear()  # what was erased must not live on here
+        self._vectoriser.forget_ready()
         for payload in payloads:
             for collection, ids in payload.get("documents", {}).items():
                 wanted.setdefault(collection, []).extend(ids)
@@ -174,18 +150,9 @@ class Indexer:
                 return done
             after = chunk[-1].seq
             lacking = [document for document in chunk if document.model != self.model]
-            await self._store(lacking)
+            await self._vectoriser.store(lacking)
             done += len(lacking)
             log.info("reindexed", documents=done)
-
-    async def rebuild(self, collection: str) -> int:
-        """Drop one collection, broken or drifted, and build it from SQL; return the number of its documents."""
-        async with self._database.reading() as session:
-            found = await documents.of_collection(session, collection)
-        await self._database.write(lambda connection: documents.mark(connection, found, None))
-        await self._vectors.drop(collection)
-        await self._store(found, mend=False)
-        return len(found)
 
     async def drift(self) -> list[Drift]:
         """Return the collections in which index and SQL differ, in the order of their names; an empty list means none.
@@ -196,41 +163,154 @@ class Indexer:
             names = await documents.collections(session)
         return await self._drifted(names)
 
+    async def welcome(self) -> bool:
+        """See whether the index is the one that SQL knows; if not, doubt it and order its repair. Return whether it is.
+
+        Raises:
+            StoreUnavailable: that cannot be found out.
+        """
+        async with self._database.reading() as session:
+            known, indexed = await documents.index_known(session)
+        if known is None and (await self._vectors.names() or not indexed):
+            known = self._vectors.identity  # new, or of a version that did not write it down
+            await self._database.write(lambda connection: documents.store_index(connection, self._vectors.identity))
+        self.doubted = known != self._vectors.identity
+        if self.doubted:
+            log.warning("index_lost", degraded="found by words alone until it is built anew, in the background")
+            self._vectors.doubt()
+            await self._order(f"heal:{self._vectors.identity}", {"heals": self._vectors.identity})
+        return not self.doubted
+
+    async def look(self) -> bool:
+        """Return whether files of the index were taken away; then its repair is ordered."""
+        if not await self._vectors.look():
+            return False
+        if await self.welcome():
+            await self._order(f"look:{self._clock.now():%Y-%m-%dT%H:%M:%S}", {})
+        return True
+
+    async def scan(self) -> None:
+        """Order a comparison of everything with SQL, one in ten minutes at most: something of the index was found lost."""
+        await self._order(f"lost:{self._clock.now():%Y-%m-%dT%H:%M}"[:-1], {})
+
+    async def heal(self) -> int:
+        """Compare the whole index with SQL, and mend it, now; return the number of documents that were stored."""
+        after, stored = "", 0
+        while True:
+            async with self._database.reading() as session:
+                names = await documents.collections(session, after=after, limit=_DRIFT)
+            stored += await self.mend(names)
+            if len(names) < _DRIFT:
+                await self._finish(self._vectors.identity)
+                return stored
+            after = names[-1]
+
     async def repair(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Measure and mend the drift of the next collections behind `after`: the handler of `drift` jobs.
 
         A job that leaves collections over adds the next one, so that chat is indexed in between. `day` keeps their keys apart.
+        With `collections` only these are looked at; `full_text` builds that anew, `strangers` drops what SQL does not know.
         """
         for payload in payloads:
+            if payload.get("full_text"):
+                await self._database.write(fulltext.rebuild)
+            if payload.get("strangers"):
+                await self._finish(None)
+            if "collections" in payload:
+                await self.mend(payload["collections"])
+                continue
             async with self._database.reading() as session:
                 names = await documents.collections(session, after=payload.get("after", ""), limit=_DRIFT)
-            for drift in await self._drifted(names):
-                await self._mend(drift)
+            await self.mend(names)
             if len(names) == _DRIFT:
-                await self._go_on(payload["day"], names[-1])
+                await self._order(payload["day"], {**payload, "after": names[-1]})
+            else:
+                await self._finish(payload.get("heals"))
 
-    async def _go_on(self, day: str, after: str) -> None:
-        key, payload, now = f"drift:{day}:{after}", {"day": day, "after": after}, self._clock.now()
-        await self._database.write(lambda c: outbox.enqueue(c, kind="drift", key=key, payload=payload, now=now))
+    async def rework(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """Do one stretch of a reindexing that was asked of the running bot, and order the next: handler of `reindex` jobs.
+
+        Chat is indexed in between. `run` names the reindexing; `whole` builds everything anew, collection by collection.
+
+        Raises:
+            ModelUnavailable, IndexUnavailable: as `reindex`; the stretch is done again.
+        """
+        for payload in payloads:
+            if payload.get("end"):
+                continue
+            stretch = self._rebuilt if payload.get("whole") else self._caught_up
+            after, done = await stretch(payload.get("after"))
+            run, total = payload["run"], payload.get("done", 0) + done
+            log.info("reindexed", documents=total)
+            if after is None:
+                await self._finish(self._vectors.identity if payload.get("whole") else None)
+            key = f"reindex:{run}:{'end' if after is None else after}"
+            more = {**payload, "done": total, "after": after, "end": after is None}
+            now = self._clock.now()
+            await self._database.write(lambda c: outbox.enqueue(c, kind="reindex", key=key, payload=more, now=now))  # noqa: B023 - run before the next turn of the loop
+
+    async def _caught_up(self, after: int | None) -> tuple[int | None, int]:
+        async with self._database.reading() as session:
+            chunk = await documents.page(session, after=after or 0, limit=_CHUNK)
+        lacking = [document for document in chunk if document.model != self.model]
+        await self._vectoriser.store(lacking)
+        return (chunk[-1].seq if chunk else None), len(lacking)
+
+    async def _rebuilt(self, after: str | None) -> tuple[str | None, int]:
+        if after is None:
+            await self._database.write(fulltext.rebuild)
+        async with self._database.reading() as session:
+            names = await documents.collections(session, after=after or "", limit=_WHOLE)
+        done = 0
+        for name in names:
+            done += await self._vectoriser.rebuild(name)
+        self._vectors.vouch(names)
+        return (names[-1] if len(names) == _WHOLE else None), done
+
+    async def mend(self, names: Sequence[str]) -> int:
+        """Measure and mend the drift of these collections; return the number of documents that were stored."""
+        lacking: list[str] = []
+        stored = 0
+        for drift in await self._drifted(names):
+            counted = {"missing": len(drift.missing), "extra": len(drift.extra), "stale": len(drift.stale)}
+            log.warning("drift_found", collection=drift.collection, broken=drift.broken, **counted)
+            if drift.broken:
+                stored += await self._vectoriser.rebuild(drift.collection)
+                continue
+            await self._vectors.delete(drift.collection, drift.extra)
+            lacking += [*drift.missing, *drift.stale]
+        async with self._database.reading() as session:
+            found = await documents.of_jobs(session, [{"documents": lacking}])
+        await self._vectoriser.store(found)
+        self._vectors.vouch(names)
+        return stored + len(found)
+
+    async def _order(self, day: str, payload: Mapping[str, Any]) -> None:
+        key, now = f"drift:{day}:{payload.get('after', '')}".rstrip(":"), self._clock.now()
+        asked = {"day": day, **payload}
+        await self._database.write(lambda c: outbox.enqueue(c, kind="drift", key=key, payload=asked, now=now))
+
+    async def _finish(self, heals: str | None) -> None:
+        """End a comparison of everything: collections that SQL knows nothing of go, and a doubted index is trusted again."""
+        async with self._database.reading() as session:
+            known = {chroma_name(name) for name in await documents.collections(session)}
+        for stranger in sorted(await self._vectors.names() - known):
+            log.warning("stranger_dropped", collection=stranger)
+            await self._vectors.drop(stranger)
+        if heals == self._vectors.identity:
+            await self._database.write(lambda connection: documents.store_index(connection, heals))
+            self._vectors.trust()
+            self.doubted = False
+            log.info("index_whole_again")
 
     async def _drifted(self, names: Sequence[str]) -> list[Drift]:
         found = [await self._drift_of(name) for name in names]
         return [drift for drift in found if drift.missing or drift.extra or drift.stale or drift.broken]
 
-    async def _mend(self, drift: Drift) -> None:
-        counted = {"missing": len(drift.missing), "extra": len(drift.extra), "stale": len(drift.stale)}
-        log.warning("drift_found", collection=drift.collection, broken=drift.broken, **counted)
-        if drift.broken:
-            await self.rebuild(drift.collection)
-            return
-        await self._vectors.delete(drift.collection, drift.extra)
-        async with self._database.reading() as session:
-            lacking = await documents.of_jobs(session, [{"documents": [*drift.missing, *drift.stale]}])
-        await self._store(lacking)
-
     async def _drift_of(self, collection: str) -> Drift:
         async with self._database.reading() as session:
             wanted = {document.id: document for document in await documents.of_collection(session, collection)}
+        idle = await asyncio.to_thread(lambda: {one.id for one in wanted.values() if not self._meaning(one.kind, one.text)})
         try:
             stored = await self._vectors.ids(collection)
         except IndexUnavailable:
@@ -240,7 +320,7 @@ class Indexer:
             gone = unknown - await documents.living(session, collection, sorted(unknown))  # written since
         return Drift(
             collection=collection,
-            missing=tuple(identity for identity in wanted if identity not in stored),
+            missing=tuple(identity for identity in wanted if identity not in stored and identity not in idle),
             extra=tuple(sorted(gone)),
             stale=tuple(
                 identity for identity, document in wanted.items() if identity in stored and document.model != self.model
@@ -255,63 +335,3 @@ class Indexer:
             for name in names:
                 await self._vectors.drop(name)
         await self._database.write(lambda connection: documents.store_embedder(connection, self.model))
-
-    async def _store(self, wanted: Sequence[Indexable], *, mend: bool = True) -> None:
-        """Embed, store and mark documents, collection by collection; the next chunk is embedded while one is stored."""
-        parts = list(_chunks(sorted(wanted, key=lambda document: (document.collection, document.seq)), _EMBED))
-        ahead: asyncio.Task[Vectors] | None = None
-        try:
-            for chunk, following in zip_longest(parts, parts[1:]):
-                vectors = await (ahead or self._embed(chunk))
-                ahead = asyncio.create_task(self._embed(following), name="embed-ahead") if following else None
-                await self._put(chunk, vectors, mend=mend)
-                await self._mark(chunk)
-        finally:
-            if ahead is not None:
-                await _ended(ahead)
-
-    async def _put(self, chunk: Sequence[Indexable], vectors: Vectors, *, mend: bool) -> None:
-        """Store vectors by collection; collections found lost are rebuilt on the way."""
-        rows: dict[str, list[int]] = {}
-        for row, document in enumerate(chunk):
-            rows.setdefault(document.collection, []).append(row)
-        try:
-            await self._vectors.upsert_many([(name, [chunk[n].id for n in part], vectors[part]) for name, part in rows.items()])
-        except CollectionLost as lost:
-            if not mend:
-                raise
-            for collection in lost.collections:
-                log.warning("collection_rebuilt", collection=collection, documents=await self.rebuild(collection))
-
-    async def _embed(self, chunk: Sequence[Indexable]) -> Vectors:
-        """Return a vector a document; equal texts are embedded once."""
-        if self._ahead is not None:
-            await asyncio.wait({self._ahead})
-        ready = {document.text: self._ready.pop(document.text, None) for document in chunk}
-        missing = [text for text, vector in ready.items() if vector is None]
-        if missing:
-            ready.update(zip(missing, await self._embedder.embed(missing), strict=True))
-        rows: Vectors = np.stack([vector for document in chunk if (vector := ready[document.text]) is not None])
-        return rows
-
-    async def _mark(self, stored: Sequence[Indexable]) -> None:
-        """Mark what was stored; what was erased from SQL meanwhile leaves the index again at once."""
-        alive = await self._database.write(lambda connection: documents.mark(connection, stored, self.model))
-        late: dict[str, list[str]] = {}
-        for document in stored:
-            if document.id not in alive:
-                late.setdefault(document.collection, []).append(document.id)
-        for collection, ids in late.items():
-            await self._vectors.delete(collection, ids)
-
-
-async def _ended(task: asyncio.Task[Any]) -> None:
-    """See a task off that nobody needs any more, whatever it ends with."""
-    task.cancel()
-    await asyncio.wait({task})
-    if not task.cancelled():
-        task.exception()
-
-
-def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (values[start : start + size] for start in range(0, len(values), size))

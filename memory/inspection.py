@@ -1,6 +1,6 @@
 """A look into a memory from beside it: read while the bot runs, without its lock, its index or a model; and its job desk."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,14 +11,15 @@ from sqlalchemy import Connection
 
 from memory.clock import Clock
 from memory.jobs import Jobs
-from memory.model import Document, JobRow, KnownViewer, Stream
+from memory.model import Document, JobRow, KnownViewer, StateRecord, Stream
 from memory.personal import Personal
 from memory.receipts import AuditEntry
-from memory.store import documents, outbox, overview
+from memory.store import documents, overview
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.instance_lock import InstanceLock
 from memory.store.reader import Reader
+from memory.timeline import Chronicle
 
 T = TypeVar("T")
 DATABASE = "memory.db"
@@ -38,7 +39,8 @@ class Figures:
     unindexed: int  # living documents without a vector yet: found by words, not by meaning
     removals: int  # lines and viewers that stay removed
     jobs: Mapping[str, int]  # state -> count
-    lag_seconds: float  # age of the oldest waiting job
+    lag_jobs: int  # that wait
+    lag_seconds: float  # age of the oldest of them
     embedder: str | None  # that built the index; None: nothing was indexed yet
     first_at: datetime | None
     last_at: datetime | None
@@ -80,9 +82,23 @@ class Inspection:
         )
         return next((found for way in ways if (found := [viewer for viewer in everybody if way(viewer)])), [])
 
-    async def facts(self, viewer_id: str) -> list[Document]:
-        """Return what is true of a viewer as of now, by their own words; newest first."""
-        return await self._reader.facts(viewer_id)
+    async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
+        """Return what is true of a viewer, by their own words, newest first: now, or at `as_of`, as believed at `known_at`."""
+        found = await self._reader.facts(viewer_id, as_of=as_of, known_at=known_at)
+        now = known_at or self._clock.now()
+        return [fact for fact in found if as_of is not None or fact.invalid_at is None or fact.invalid_at > now]
+
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer, and what the viewer claims about others; newest first."""
+        return await self._personal.claims(viewer_id)
+
+    async def history(self, viewer_id: str) -> list[Chronicle]:
+        """Return every fact of a viewer, the claims about them and those they made, with all that was decided; oldest first."""
+        return await self._personal.history(viewer_id)
+
+    async def settled(self) -> dict[str, int]:
+        """Return how many conflicts between statements each step settled."""
+        return await self._personal.settled()
 
     async def messages(self, viewer_id: str, limit: int) -> list[Document]:
         """Return a viewer's own messages that are remembered, newest first."""
@@ -108,12 +124,16 @@ class Inspection:
         return await self._reader.streams(before=self._clock.now(), limit=limit)
 
     async def jobs(self, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
-        """Return background jobs, oldest first.
+        """Return background jobs: under way, failing, dead, waiting, then finished ones, newest first.
 
         Raises:
             ValueError: there is no such state; says which there are.
         """
         return await self._jobs.listed(state=state, kind=kind, limit=limit)
+
+    async def state(self, domains: Sequence[str], *, viewer_ids: Sequence[str] = ()) -> list[StateRecord]:
+        """Return the records of structured state that hold now, newest first; only those about these viewers where named."""
+        return await self._reader.state(domains, viewer_ids, at=self._clock.now())
 
     async def export(self, viewer_id: str) -> dict[str, Any]:
         """Return everything that is held of a viewer: the viewer, lines, replies, memories, records, audit."""
@@ -125,7 +145,7 @@ class Inspection:
 
     async def figures(self) -> Figures:
         """Return the memory in numbers."""
-        now = self._clock.now()
+        waiting, seconds = await self._jobs.lag()
         async with self._database.reading() as session:
             embedder = await documents.embedder(session)
         sums = await self._read(overview.sums)
@@ -141,7 +161,8 @@ class Inspection:
             unindexed=await self._read(overview.unindexed),
             removals=await self._read(overview.tombstones),
             jobs=await self._jobs.counts(),
-            lag_seconds=await self._read(lambda read: outbox.oldest_ready(read, now=now)),
+            lag_jobs=waiting,
+            lag_seconds=seconds,
             embedder=embedder,
             first_at=first,
             last_at=last,
@@ -174,13 +195,15 @@ async def inspect_memory(directory: Path, clock: Clock) -> AsyncIterator[Inspect
 
 @asynccontextmanager
 async def job_desk(directory: Path, clock: Clock) -> AsyncIterator[Jobs]:
-    """Give the jobs of the memory in `directory` to try again or to bury, while no bot works in it.
+    """Give the jobs of the memory in `directory` to try again or to bury, whether or not a bot works in it.
+
+    A bot that does sees the change at once: each statement is one transaction, and an attempt of it that is under way has lost
+    its lease.
 
     Raises:
-        DirectoryInUse: a bot works in it.
         StoreUnavailable, SchemaTooNew: as `inspect_memory`.
     """
-    async with _locked(directory) as database:
+    async with _beside(directory) as database:
         yield Jobs(database, clock)
 
 
@@ -199,7 +222,8 @@ async def doubt_index(directory: Path) -> None:
     """Take the vectors of every document for lost, and build the full text anew: the next `reindex` makes all of them again.
 
     Raises:
-        DirectoryInUse, StoreUnavailable, SchemaTooNew: as `job_desk`.
+        DirectoryInUse: a bot works in it.
+        StoreUnavailable, SchemaTooNew: as `inspect_memory`.
     """
     async with _locked(directory) as database:
         await database.write(overview.doubt_index)
@@ -207,20 +231,28 @@ async def doubt_index(directory: Path) -> None:
 
 @asynccontextmanager
 async def _locked(directory: Path) -> AsyncIterator[Database]:
-    path = directory / DATABASE
-    await (await Database.open_existing(path)).close()  # a folder without a memory gets none from this
+    await (await Database.open_existing(directory / DATABASE)).close()  # a folder without a memory gets none from this
     lock = InstanceLock.take(directory)
     try:
-        database = await Database.open(path)
-        try:
+        async with _beside(directory) as database:
             yield database
-        finally:
-            await database.close()
     finally:
         lock.release()
+
+
+@asynccontextmanager
+async def _beside(directory: Path) -> AsyncIterator[Database]:
+    """Open the database to write to it, as it is: one that another version must bring up to date is refused."""
+    path = directory / DATABASE
+    await (await Database.open_existing(path)).close()
+    database = await Database.open(path)
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 def _told_once(found: list[Found]) -> list[Found]:
     """Return the hits without facts whose message was found too: the same words, as they were said."""
     said = {source for hit in found if hit.document.kind == "message" for source in hit.document.provenance}
-    return [hit for hit in found if hit.document.kind != "fact" or not said.issuperset(hit.document.provenance)]
+    return [hit for hit in found if hit.document.kind not in {"fact", "claim"} or not said.issuperset(hit.document.provenance)]

@@ -1,7 +1,7 @@
 """The jobs as people see them: list, try again, bury, and how far behind the work is."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -22,7 +22,7 @@ class Jobs:
         self._clock = clock
 
     async def listed(self, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
-        """Return jobs of one state and kind where named, oldest first.
+        """Return jobs of one state and kind where named: under way, failing, dead, waiting, then finished ones, newest first.
 
         Raises:
             ValueError: there is no such state; says which there are.
@@ -35,10 +35,23 @@ class Jobs:
         """Return how many jobs are in each state."""
         return await self._read(outbox.counts)
 
-    async def lag(self) -> float:
-        """Return the age in seconds of the oldest job that waits, 0.0 where none does."""
+    async def waiting(self, kind: str) -> int:
+        """Return how many jobs of this kind wait to be run."""
+        return await self._read(lambda connection: outbox.waiting(connection, kind))
+
+    async def lag(self, kinds: Sequence[str] | None = None) -> tuple[int, float]:
+        """Return how many jobs wait, of `kinds` alone where named, and the seconds the oldest does, 0.0 for none."""
         now = self._clock.now()
-        return await self._read(lambda connection: outbox.oldest_ready(connection, now=now))
+        return await self._read(lambda connection: outbox.lag(connection, now=now, kinds=kinds))
+
+    async def order(self, kind: str, key: str, payload: Mapping[str, Any]) -> None:
+        """Add a job, for the bot or for who runs the jobs next; a known key changes nothing."""
+        now = self._clock.now()
+        await self._database.write(lambda c: outbox.enqueue(c, kind=kind, key=key, payload=payload, now=now))
+
+    async def keyed(self, prefix: str) -> list[JobRow]:
+        """Return the jobs whose key begins so, in the order in which they were made."""
+        return await self._read(lambda connection: outbox.keyed(connection, prefix))
 
     async def retry(self, *, ids: Sequence[int] = (), kind: str | None = None) -> int:
         """Make dead or waiting jobs of `ids`, and all dead ones of `kind`, due now with a clean record; return how many."""

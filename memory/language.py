@@ -38,6 +38,7 @@ class Reading:
     world: bool = False  # asks about the world at large
     about_one: bool = False  # asks about one person or animal: "how old is …"
     bot_said: bool = False
+    shared: bool = False  # asks who else has or does something, or what two people have to do with each other
     cues: tuple[str, ...] = ()  # of here, last, past, first
     domains: tuple[str, ...] = ()
 
@@ -87,6 +88,7 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
         world=_any(rules, "world", plain),
         about_one=_any(rules, "about_one", plain),
         bot_said=any(table.bot_said.found(plain) for table in episode),
+        shared=_any(rules, "shared", plain),
         cues=("here", *cues) if away and not cues else cues,
         domains=tuple(dict.fromkeys(domain for rule in rules for domain in rule.state.domains(plain))),
     )

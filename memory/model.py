@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal, Self
 from uuid import UUID, uuid5
 
-from memory.events import BotIdentity, Channel, Line, Message, Notice, Viewer
+from memory.events import BotIdentity, Channel, Line, Message, Notice, Viewer, storable
 
 _TURNS = UUID("6d1cf1a5-33c5-4c5f-9a3e-0a2b7f1f6c55")
 Section = Literal["history", "profile", "recall", "episode", "lore", "state"]
@@ -26,9 +26,7 @@ def turn_id(stream_id: str, lines: tuple[Line, ...]) -> str:
 
 @lru_cache(maxsize=256)  # a turn asks for its own id a dozen times
 def _turn_id(stream_id: str, first: str, last: str, lines: int) -> str:
-    name = "\x1f".join((stream_id, first, last, str(lines))).replace("\x00", "\ufffd")
-    # As the store writes hostile ids: NUL and lone surrogates become U+FFFD, so a batch read back is still the same turn.
-    return str(uuid5(_TURNS, name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+    return str(uuid5(_TURNS, storable("\x1f".join((stream_id, first, last, str(lines))))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +105,8 @@ class SourceKind(StrEnum):
 
     PROFILE = "profile"  # one viewer's current facts
     RECALL = "recall"  # one viewer's own messages and facts, by the question
+    CLAIMS = "claims"  # what others said about one viewer; never planned, asked along with the recall
+    GRAPH = "graph"  # facts of whoever shares what is named
     EPISODE = "episode"  # whole turns of one stream
     LORE = "lore"
     STATE = "state"
@@ -119,19 +119,20 @@ class SourceRequest:
     kind: SourceKind
     why: str
     query: str = ""  # what is searched for; empty for profile and state
-    viewer_id: str | None = None  # profile, recall
+    viewer_id: str | None = None  # profile, recall; graph: who asks
     stream_id: str | None = None  # episode
     domains: tuple[str, ...] = ()  # state: request, note, relation, joke, channel
-    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's
+    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's. Graph: between whom
     lore_ids: tuple[str, ...] = ()  # lore: entries named outright; empty: search
     as_of: datetime | None = None  # valid time asked about
     exclude: tuple[str, ...] = ()  # message ids that must not come back (the batch itself)
+    hearsay: bool = False  # recall: somebody else asks, and may be told what others said of the viewer
 
     @property
     def name(self) -> str:
         """The source's name, as the evaluation contract writes it."""
         match self.kind:
-            case SourceKind.PROFILE | SourceKind.RECALL:
+            case SourceKind.PROFILE | SourceKind.RECALL | SourceKind.CLAIMS:
                 return f"viewer:{self.viewer_id}:{self.kind.value}"
             case SourceKind.EPISODE:
                 return f"stream:{self.stream_id}:episode"
@@ -366,6 +367,9 @@ class JobRow:
     run_after: datetime
     last_error: str | None
     error_kind: str | None
+    updated_at: datetime  # when it last changed
+    lease_until: datetime | None  # whose attempt is under way: until when it holds the job
+    payload: Mapping[str, Any]  # ids, never text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,7 +382,8 @@ class Health:
     turns: int
     documents: int
     jobs: Mapping[str, int]  # state -> count
-    lag_seconds: float  # age of the oldest ready job
+    lag_jobs: int  # that wait
+    lag_seconds: float  # age of the oldest of them
     embedder: str
     dimension: int
     problems: tuple[str, ...] = ()

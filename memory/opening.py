@@ -20,8 +20,11 @@ from memory.consolidate import Consolidator
 from memory.correct import Corrector
 from memory.events import Channel
 from memory.extract.languages import load_languages
+from memory.extract.others import claim_extractor, load_others
 from memory.extract.rules import rule_extractor
+from memory.fading import Fader
 from memory.forget import Forgetter
+from memory.hearsay import Hearsay
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
@@ -33,10 +36,12 @@ from memory.recipes import MemorySettings
 from memory.record import Recorder
 from memory.rules import Rules, load_rules
 from memory.sources import Source
+from memory.sources.graph import GraphSource
 from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
 from memory.sources.viewer import ViewerSource
+from memory.state_change import StateChanger
 from memory.store import meta, outbox
 from memory.store.chroma import ChromaIndex
 from memory.store.database import Database
@@ -45,7 +50,9 @@ from memory.store.reader import Reader
 from memory.store.viewers import Seen, ViewerBook
 from memory.surroundings import Surroundings
 from memory.trace import Abandoned
+from memory.undo import Undoer
 from memory.upkeep import Upkeep
+from memory.worthiness import Meaning
 
 _HISTORY_SLACK = 40  # lines beyond the window: the batch itself is not shown, and is at most this long
 _SEED = 0  # delays between retries: the same outbox, the same moments
@@ -65,8 +72,11 @@ class Parts:
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
+    states: StateChanger
     opt_outs: OptOuts
     personal: Personal
+    undoer: Undoer
+    clock: Clock
     held: AsyncExitStack
 
 
@@ -100,6 +110,8 @@ class _Ground:
     index: ChromaIndex
     abandoned: Abandoned
     caches: RecallCaches
+    names: NameIndex
+    rules: tuple[Rules, ...]  # compiled once: 0.3 s
 
 
 async def open_parts(
@@ -122,6 +134,8 @@ async def open_parts(
             index=index,
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
+            names=NameIndex(),
+            rules=load_rules(settings.languages),
         )
         opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
@@ -138,8 +152,15 @@ def _upkeep(ground: _Ground) -> Upkeep:
     load_languages(settings.languages)  # what is wrong with a rule file is said now, not by a job
     delays = Random(_SEED)  # noqa: S311 - spreads retries, guards nothing
     background = Background(
-        ground.database, vectors=ground.index, embedder=embedder, clock=clock, limits=settings.jobs, random=delays
+        ground.database,
+        vectors=ground.index,
+        embedder=embedder,
+        clock=clock,
+        limits=settings.jobs,
+        random=delays,
+        meaning=Meaning(ground.rules),
     )
+    background.plan_backups(settings.backup)
     upkeep = Upkeep(
         background,
         ground.database,
@@ -149,18 +170,25 @@ def _upkeep(ground: _Ground) -> Upkeep:
         embedder=embedder,
         abandoned=ground.abandoned,
     )
-    consolidator = Consolidator(ground.database, partial(rule_extractor, settings.languages), clock)
+    load_others(settings.languages)
+    hearsay = Hearsay(
+        partial(claim_extractor, settings.languages), ground.names, load_rules(settings.languages), settings.ignored_bots
+    )
+    rules = partial(rule_extractor, settings.languages)
+    consolidator = Consolidator(ground.database, rules, clock, hearsay=hearsay, quotas=settings.quotas)
     upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
+    upkeep.work("fade", Fader(ground.database, clock, settings.fading).fade, group=1)
+    background.worker.daily("fade")
     return upkeep
 
 
 def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     settings, clock, caches = ground.settings, ground.clock, ground.caches
-    book = _NamedBook(NameIndex())
+    book = _NamedBook(ground.names)
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
-    rules = load_rules(settings.languages)
+    rules = ground.rules
     slot = Slot(ground.index, ground.embedder, rules)
     channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules), slot)
     recaller = Recaller(
@@ -185,8 +213,11 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
+        states=StateChanger(ground.database, clock),
         opt_outs=OptOuts(ground.database, forgetter),
         personal=Personal(ground.database),
+        undoer=Undoer(ground.database, clock),
+        clock=clock,
         held=held,
     )
 
@@ -202,6 +233,7 @@ def _sources(
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
+        SourceKind.GRAPH: GraphSource(reader),
         SourceKind.EPISODE: StreamSource(reader, episodes),
         SourceKind.LORE: LoreSource(reader, search, caches.lore),
         SourceKind.STATE: StateSource(reader),

@@ -35,12 +35,12 @@ class OptOuts:
 
     def covers(self, viewer_id: str, at: datetime) -> bool:
         """Return whether what a viewer wrote at that moment is none of the memory's business."""
-        since = self._since.get(viewer_id)
+        since = self._since.get(clean(viewer_id))
         return since is not None and at >= since
 
     def among(self, viewer_ids: Iterable[str]) -> list[str]:
         """Return those who are opted out now."""
-        return [one for one in viewer_ids if one in self._since]
+        return [one for one in viewer_ids if clean(one) in self._since]
 
     async def opt_out(self, viewer_id: str, at: datetime, *, by: str | None) -> Receipt:
         """Forget everything of a viewer and store nothing of them from now on.
@@ -57,7 +57,7 @@ class OptOuts:
             return receipt
 
         receipt = await self._database.write(write)
-        self._since[viewer_id] = min(at, self._since.get(viewer_id, at))
+        self._since[clean(viewer_id)] = min(at, self._since.get(clean(viewer_id), at))
         return receipt
 
     async def opt_in(self, viewer_id: str, at: datetime, *, by: str | None) -> Receipt:
@@ -75,5 +75,5 @@ class OptOuts:
             return changed
 
         await self._database.write(write)
-        self._since.pop(viewer_id, None)
+        self._since.pop(clean(viewer_id), None)
         return receipt

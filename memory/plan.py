@@ -155,11 +155,28 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
                     viewer_id=person,
                     as_of=ask.as_of,
                     exclude=exclude,
+                    hearsay=person != ask.reading.message.user.id,
                 )
+        if ask.reading.shared and ask.reading.question:
+            yield _graph(ask, query, exclude)
         for choice in ask.streams:
             yield SourceRequest(
                 kind=SourceKind.EPISODE, why=choice.why, query=query, stream_id=choice.stream_id, exclude=exclude
             )
+
+
+def _graph(ask: Ask, query: str, exclude: tuple[str, ...]) -> SourceRequest:
+    author = ask.reading.message.user.id
+    named = tuple(person for person in ask.people if person != author)
+    return SourceRequest(
+        kind=SourceKind.GRAPH,
+        why="asks who shares something",
+        query=query,
+        viewer_id=author,
+        viewer_ids=(*named, *([author] if len(named) == 1 and ask.reading.first else []))[:2],
+        as_of=ask.as_of,
+        exclude=exclude,
+    )
 
 
 def _looked_up(ask: Ask, targets: Sequence[Target], scene: Scene) -> Iterable[str]:
@@ -206,8 +223,14 @@ def _joined(one: SourceRequest, two: SourceRequest) -> SourceRequest:
         viewer_ids=() if everybody else tuple(dict.fromkeys((*one.viewer_ids, *two.viewer_ids))),
         lore_ids=tuple(dict.fromkeys((*one.lore_ids, *two.lore_ids))) if one.lore_ids and two.lore_ids else (),
         as_of=one.as_of or two.as_of,
+        hearsay=one.hearsay and two.hearsay,
     )
 
 
 def _switched_on(requests: Iterable[SourceRequest], recipe: Recipe) -> tuple[SourceRequest, ...]:
-    return tuple(request for request in requests if request.kind.value in recipe.sources)
+    shared = "graph" in recipe.channels and "recall" in recipe.sources
+    return tuple(
+        request
+        for request in requests
+        if (shared if request.kind is SourceKind.GRAPH else request.kind.value in recipe.sources)
+    )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
+from memory.relations import Edge
 
 Vectors = NDArray[np.float32]  # (n, dimension), rows of unit length
 
@@ -135,6 +136,14 @@ class MemoryReader(Protocol):
 
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         """Return the facts (kind `fact`) about a viewer, stated by themselves, true now or at `as_of`; newest first."""
+        ...
+
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer (kind `claim`) and has not ended, newest first."""
+        ...
+
+    async def edges(self, starts: Sequence[str], *, hops: int, most: int) -> list[Edge]:
+        """Return the edges of facts believed now around these entities, up to `hops` steps from them, at most so many."""
         ...
 
     async def lore(self) -> list[LoreEntry]:

@@ -40,13 +40,15 @@ class Purger:
         clock: Clock,
         unindex: JobHandler,
         vacuum: Callable[[], Awaitable[object]],
+        backups: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`unindex` takes documents out of the index, `vacuum` the bytes of what was taken out."""
+        """`unindex` takes documents out of the index, `vacuum` the bytes of what was taken out, `backups` those in backups."""
         self._database = database
         self._embedder = embedder
         self._clock = clock
         self._unindex = unindex
         self._vacuum = vacuum
+        self._backups = backups
 
     async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Do what these jobs say; doing it again changes nothing.
@@ -70,6 +72,8 @@ class Purger:
         await self._vacuum()
         await self._database.write(fulltext.optimise)
         await self._database.scrub()
+        if self._backups is not None:
+            await self._backups()
         await self._database.write(lambda connection: store_value(connection, _CLEANED, str(now)))
         log.info("erased_bytes_removed")
 

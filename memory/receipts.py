@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 ForgetScope = Literal["viewer", "words", "item", "last", "everything"]
-Verb = Literal["forget", "correct", "opt_out", "opt_in"]
+Verb = str  # forget | correct | opt_out | opt_in | undo | rollback, or the name of a state tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class ForgetRequest:
     stream_id: str | None = None
     only: str | None = None  # nothing but this viewer's own may be touched; None: anybody's
     by: str | None = None  # who asked, a viewer id; None: whoever runs the program
+    at_most: int | None = None  # refused where words would take more lines with them; the receipt says how many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,27 @@ class CorrectRequest:
     only: str | None = None  # as in `ForgetRequest`
     by: str | None = None
     command_id: str | None = None  # the message that ordered it: becomes part of the provenance
+    key: str | None = None  # of the order, where one message gives several; with it the order is carried out once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest:
+    """What is to be taken back: the last decision about a fact or claim, by its `id`, or all of one `act`."""
+
+    at: datetime
+    id: str | None = None
+    act: int | None = None
+    by: str | None = None  # who asked, a viewer id; None: whoever runs the program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackRequest:
+    """Every fact and claim that `viewer_id` stated since a moment is taken back; the messages stay."""
+
+    at: datetime
+    viewer_id: str
+    since: datetime
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +75,7 @@ class Receipt:
     documents: int = 0  # memories derived from them
     records: int = 0  # of structured state
     refused: bool = False
+    act: int | None = None  # of an undo or a rollback: the number by which it can be taken back
 
     @property
     def total(self) -> int:

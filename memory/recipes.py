@@ -5,6 +5,7 @@ from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
 ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside"})
+USUAL_CHANNELS = ALL_CHANNELS - {"graph"}  # decision 0014
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Limits:
     viewers_max: int = 5
     viewer_hits: int = 3  # shown of each viewer's memory at most
     episode_hits: int = 2
+    claim_hits: int = 2  # of what others say about a viewer, where the viewer's own memory has nothing; 0: never
     lore_hits: int = 2
     state_hits: int = 6
     block_tokens: int = 600  # hard
@@ -84,7 +86,7 @@ class Recipe:
 
     name: str = "full"
     sources: frozenset[str] = ALL_SOURCES
-    channels: frozenset[str] = ALL_CHANNELS
+    channels: frozenset[str] = USUAL_CHANNELS
     viewer_ranking: bool = True
     dedup: bool = True
     coverage_check: bool = True
@@ -123,6 +125,34 @@ class JobLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackupPlan:
+    """Backups that are made by the clock; a relative directory lies within that of the memory."""
+
+    every_hours: float = 24.0  # 0: none
+    keep: int = 3
+    directory: Path = Path("backups")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """How many facts and claims one author may leave; what exceeds it stays a message, and is found as one."""
+
+    per_stream: int = 60
+    total: int = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fading:
+    """When a memory that nobody repeats or uses leaves retrieval; the record keeps it.
+
+    It fades once its salience, as `memory.salience` reckons it with this half-life, is below `floor`; 0: never.
+    """
+
+    half_life_days: float = 90.0
+    floor: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
     """Everything `open_memory` needs, as values; composition roots build it from the configuration."""
 
@@ -130,6 +160,9 @@ class MemorySettings:
     recipe: Recipe = Recipe()
     caches: Caches = Caches()
     jobs: JobLimits = JobLimits()
+    backup: BackupPlan = BackupPlan()
+    quotas: Quotas = Quotas()
+    fading: Fading = Fading()
     synchronous: str = "normal"  # or "full"
     block_language: str = "it"  # headings of the block: it | en
     languages: tuple[str, ...] = ("it", "en")
@@ -155,6 +188,7 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-slot": replace(full, channels=full.channels - {"slot"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
         "-beside": replace(full, channels=full.channels - {"beside"}),
+        "+graph": replace(full, channels=full.channels | {"graph"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),
         "-coverage_check": replace(full, coverage_check=False),
         "history_only": replace(full, sources=frozenset()),

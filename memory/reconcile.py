@@ -12,7 +12,7 @@ from datetime import datetime
 from rapidfuzz import fuzz
 
 from memory.normalise import same_key, words
-from memory.statements import ENDED, Fact, Statement
+from memory.statements import ENDED, Fact, Statement, Step
 
 ALIKE = 92.0  # ratio (0 to 100) of two objects' words, sorted, from which they are the same: a slip of the pen
 _SHORTEST = 5  # letters below which every letter counts: "Roma" is not "Como"
@@ -26,6 +26,7 @@ class Assert:
     valid_at: datetime | None
     invalid_at: datetime | None = None
     superseded_by: str | None = None
+    step: Step = "new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Revise:
 
     fact_id: str
     source: str
+    step: Step = "repeat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class Invalidate:
 
     fact_id: str
     at: datetime
+    step: Step = "slot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,23 +68,24 @@ def reconcile(statement: Statement, known: Sequence[Fact]) -> tuple[Action, ...]
     held = [fact for fact in own if fact.predicate == statement.predicate]
     if any(statement.source in fact.sources and _same(fact.object, statement.object) for fact in held):
         return (Skip(reason="is known from this message"),)
-    current = [fact for fact in own if fact.current]
-    if statement.effect == "corrects":
-        return _corrected(statement, current)
+    current = [fact for fact in own if fact.current(statement.at)]
+    wrong = [f for f in current if f.predicate == statement.predicate and statement.corrects in f.sources]
+    if statement.effect == "corrects" and wrong:
+        return _corrected(statement, wrong)
     same = next((fact for fact in current if fact.predicate == statement.predicate and _says_it(fact, statement)), None)
     if same is not None:
-        return (Revise(fact_id=same.id, source=statement.source), *_ended_by(statement, current, same))
+        step: Step = "repeat" if same_key(same.object) == same_key(statement.object) else "similarity"
+        return (Revise(fact_id=same.id, source=statement.source, step=step), *_ended_by(statement, current, same))
     if statement.effect == "ends":
         return (*_ended(statement, current), Assert(statement=statement, valid_at=statement.valid_at))
     return (*_ended_by(statement, current, None), *_asserted(statement, current))
 
 
-def _corrected(statement: Statement, current: Sequence[Fact]) -> tuple[Action, ...]:
+def _corrected(statement: Statement, wrong: Sequence[Fact]) -> tuple[Action, ...]:
     """The correction stands in the place of what it corrects, from the same moment on."""
-    wrong = [f for f in current if f.predicate == statement.predicate and statement.corrects in f.sources]
-    since = wrong[0].valid_at if wrong else statement.valid_at
-    ends = tuple(Invalidate(fact_id=fact.id, at=fact.begins) for fact in wrong)
-    return (*ends, Assert(statement=statement, valid_at=since))
+    since = wrong[0].valid_at
+    ends = tuple(Invalidate(fact_id=fact.id, at=fact.begins, step="correction") for fact in wrong)
+    return (*ends, Assert(statement=statement, valid_at=since, step="correction"))
 
 
 def _asserted(statement: Statement, current: Sequence[Fact]) -> Iterator[Action]:
@@ -91,7 +95,9 @@ def _asserted(statement: Statement, current: Sequence[Fact]) -> Iterator[Action]
     if after is None or (statement.invalid_at and statement.invalid_at <= after.begins):
         yield Assert(statement=statement, valid_at=statement.valid_at, invalid_at=statement.invalid_at)
     else:
-        yield Assert(statement=statement, valid_at=statement.valid_at, invalid_at=after.begins, superseded_by=after.id)
+        yield Assert(
+            statement=statement, valid_at=statement.valid_at, invalid_at=after.begins, superseded_by=after.id, step="time"
+        )
 
 
 def _ended_by(statement: Statement, current: Sequence[Fact], same: Fact | None) -> tuple[Action, ...]:
@@ -99,7 +105,16 @@ def _ended_by(statement: Statement, current: Sequence[Fact], same: Fact | None) 
     if statement.effect == "ends" or statement.invalid_at is not None:
         return ()
     rivals = [fact for fact in current if fact is not same and fact.begins <= statement.begins and _excludes(statement, fact)]
-    return tuple(Invalidate(fact_id=fact.id, at=statement.begins) for fact in rivals)
+    return tuple(Invalidate(fact_id=fact.id, at=statement.begins, step=_step(statement, fact)) for fact in rivals)
+
+
+def _step(statement: Statement, fact: Fact) -> Step:
+    """Return what tells that the two exclude each other: that it changed, the slot alone, or that their words are alike."""
+    if statement.change or fact.predicate.startswith(ENDED) or statement.effect == "ends":
+        return "time"
+    if fact.predicate == statement.predicate or same_key(fact.object) == same_key(statement.object):
+        return "slot"
+    return "similarity"
 
 
 def _excludes(statement: Statement, fact: Fact) -> bool:
@@ -123,7 +138,7 @@ def _ended(statement: Statement, current: Sequence[Fact]) -> tuple[Action, ...]:
         and fact.begins <= statement.begins
         and (not statement.object or _same(fact.object, statement.object))
     ]
-    return tuple(Invalidate(fact_id=fact.id, at=statement.begins) for fact in meant)
+    return tuple(Invalidate(fact_id=fact.id, at=statement.begins, step="time") for fact in meant)
 
 
 def changed_with(statement: Statement, known: Sequence[Fact]) -> tuple[Invalidate, ...]:
@@ -132,10 +147,10 @@ def changed_with(statement: Statement, known: Sequence[Fact]) -> tuple[Invalidat
         return ()
     others = statement.slot.group
     return tuple(
-        Invalidate(fact_id=fact.id, at=statement.begins)
+        Invalidate(fact_id=fact.id, at=statement.begins, step="time")
         for fact in known
         if fact.subject == statement.subject
-        and fact.current
+        and fact.current(statement.at)
         and fact.predicate in others
         and fact.begins <= statement.begins
         and statement.source not in fact.sources

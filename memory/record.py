@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Row, select, update
 from lore.entry import LoreEntry
 from memory.clock import Clock
 from memory.errors import InvalidRow
-from memory.events import BotReply, Deletion, StateCall
+from memory.events import BotReply, Deletion
 from memory.model import Batch, Stream, Turn
-from memory.store import episodes, lore, optouts, state, streams, tombstones, viewers
+from memory.store import episodes, fading, lore, optouts, state_calls, streams, tombstones, viewers
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import LINE, put
@@ -122,16 +122,18 @@ class Recorder:
             row = episodes.close_turn(connection, turn, turn_id, stream)
         if row is not None:
             self._remember(connection, turn, row, stream)
+            _note_use(connection, turn)
         return grown or (row is not None and row.reply_id is not None), seen
 
     def _remember(self, connection: Connection, turn: Turn, row: Row[Any], stream: Stream) -> None:
         lines = [line for line in episodes.rows_of_turn(connection, row) if line.turn_id == row.id]
-        left_out = self._ignored | {clean(viewer) for viewer in turn.held_viewers}
+        held_back = sorted({*map(clean, turn.held_viewers), *state_calls.held_in(connection, row.id)})
+        left_out = self._ignored | set(held_back)
         whole = episodes.turn_document(row, lines, stream)
         documents = [*episodes.personal_documents(lines, stream, left_out), *([whole] if whole else [])]
         put(connection, documents, {line.id: line.seq for line in lines})
         payload: dict[str, Any] = {"turn": row.id}
-        held = {"held": sorted(turn.held_viewers)} if turn.held_viewers else {}
+        held = {"held": held_back} if held_back else {}
         self._job(connection, "index", f"index:{row.id}", payload)
         self._job(connection, "consolidate", f"consolidate:{row.id}", payload | held)
 
@@ -198,14 +200,6 @@ class Recorder:
         if erasure.unread:
             self._job(connection, "consolidate", f"consolidate:erased:{name}", {"lines": erasure.unread}, again=True)
 
-    async def apply_state(self, call: StateCall) -> None:
-        """Carry out one structured-state tool call.
-
-        Raises:
-            InvalidRow: the tool or an argument is not one of the contract's.
-        """
-        await self._database.write(lambda connection: state.apply_call(connection, call))
-
     async def sync_lore(self, entries: Sequence[LoreEntry]) -> int:
         """Make the canon equal to `entries`; return how many changed."""
         now = self._clock.now()
@@ -231,6 +225,15 @@ class Recorder:
 
     def _job(self, connection: Connection, kind: str, key: str, payload: Mapping[str, Any], *, again: bool = False) -> None:
         self._enqueue(connection, kind=kind, key=key, payload=payload, now=self._clock.now(), again=again)
+
+
+def _note_use(connection: Connection, turn: Turn) -> None:
+    """What stood behind a reply that was sent is remembered the longer."""
+    if turn.said.state != "sent" or turn.recall is None:
+        return
+    stated = [item for item in turn.recall.block.items if item.kind in {"fact", "claim"}]
+    if stated:
+        fading.note_use(connection, {source for item in stated for source in item.provenance}, turn.batch.closed_at)
 
 
 def _without_opted_out(connection: Connection, batch: Batch) -> Batch | None:

@@ -4,7 +4,7 @@ A tick asks the worker for a chore and carries nothing, so that losing one, or r
 `scheduler.db`, apart from the memory: its store is synchronous and would wait for a lock in the very loop that holds it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,11 @@ class _SafeScheduler(AsyncIOScheduler):  # type: ignore[misc]  # APScheduler 3 s
 
 
 class Schedule:
-    """Recurring pokes by the clock: drain, recover, checkpoint, and nightly prune, drift and vacuum."""
+    """Recurring pokes by the clock: drain, recover, checkpoint, nightly fade, prune, drift and vacuum, and backups."""
 
-    def __init__(self, data_dir: Path, limits: JobLimits, ask: Ask) -> None:
-        """Call `ask` with the name of each chore when its time has come."""
+    def __init__(self, data_dir: Path, limits: JobLimits, ask: Ask, *, more: Mapping[str, float] | None = None) -> None:
+        """Call `ask` with the name of each chore when its time has come; `more` are further ones, with their seconds."""
+        self._more = dict(more or {})
         self._path = data_dir / _FILE
         self._limits = limits
         self._ask = ask
@@ -126,10 +127,11 @@ class Schedule:
             "drain": every(self._limits.drain_seconds),
             "recover": every(self._limits.recover_seconds),
             "checkpoint": every(self._limits.checkpoint_seconds),
+            "fade": CronTrigger(hour=4, minute=0, timezone="UTC"),
             "prune": CronTrigger(hour=4, minute=15, timezone="UTC"),
             "drift": CronTrigger(hour=4, minute=30, timezone="UTC"),
             "vacuum": CronTrigger(hour=4, minute=45, timezone="UTC"),
-        }
+        } | {name: every(seconds) for name, seconds in self._more.items()}
 
 
 def _engine(path: Path) -> Engine:

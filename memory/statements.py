@@ -10,6 +10,9 @@ from typing import Literal
 
 Precision = Literal["year", "month", "day", "minute", ""]  # of a date as it was said; empty: none was said
 Effect = Literal["is", "ends", "corrects"]
+# What settled a statement: nothing known of it; said before; the same slot; order in time; likeness of words; a correction; …
+Step = Literal["new", "repeat", "slot", "time", "similarity", "correction", "judge", "undo", "rollback"]
+CONFLICT_STEPS: tuple[Step, ...] = ("slot", "time", "similarity", "correction", "judge")
 ENDED = "not:"  # before the predicate of a statement that something is no longer so
 
 
@@ -27,7 +30,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One thing that one message says about its author."""
+    """One thing that one message says about its author, or, as the author's claim, about somebody else."""
 
     subject: str
     slot: Slot
@@ -43,6 +46,7 @@ class Statement:
     invalid_at: datetime | None = None  # until when
     confidence: float = 0.9
     corrects: str = ""  # the message that it takes back
+    speaker: str | None = None  # whose claim it is; None: the subject's own statement
 
     @property
     def begins(self) -> datetime:
@@ -64,13 +68,14 @@ class Fact:
     invalid_at: datetime | None = None
     expired_at: datetime | None = None
     salience: float = 0.5
+    stream_id: str | None = None
+    speaker: str | None = None  # whose claim it is; None: the subject's own statement
 
     @property
     def begins(self) -> datetime:
         """From when it holds, as far as is known."""
         return self.valid_at or self.at
 
-    @property
-    def current(self) -> bool:
-        """Whether it is believed and nothing has ended it."""
-        return self.expired_at is None and self.invalid_at is None
+    def current(self, at: datetime) -> bool:
+        """Whether it is believed, and nothing has ended it by `at`; what was only ever so for a while is, until then."""
+        return self.expired_at is None and (self.invalid_at is None or self.invalid_at > at)

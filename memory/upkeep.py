@@ -1,11 +1,12 @@
 """The memory's own housekeeping: background jobs, rebuilding, lost collections, and how it all is."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
-from memory.background import Background
+from memory.background import LAG, WATCH, Background
 from memory.caches import RecallCaches
 from memory.clock import Clock
 from memory.errors import BotMemoryError
@@ -17,10 +18,20 @@ from memory.recipes import MemorySettings
 from memory.store import meta
 from memory.store.database import Database
 from memory.trace import Abandoned, Trace
+from memory.vectorise import ended
 
 _MEND = "mend"
+_INDEXING = frozenset({"index"})
 _WARM_SECONDS = 5.0
-_KINDS = ("index", "consolidate", "purge", "drift")  # what is worked on in this version; jobs of other kinds wait for theirs
+_LAGGING_SECONDS, _LONG_LAG_SECONDS = 10.0, 600.0  # of the oldest waiting job: told in the log, and told as a warning
+_KINDS = (
+    "index",
+    "consolidate",
+    "purge",
+    "drift",
+    "reindex",
+    "backup",
+)  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
 
 
@@ -47,12 +58,17 @@ class Upkeep:
         self._abandoned = abandoned
         self._jobs = Jobs(database, clock)
         self._lost: dict[str, None] = {}
+        self._scan = False  # what was lost beside them is still to be looked for
         self._warm = False
+        self._indexing: asyncio.Task[int] | None = None
         worker, indexer = background.worker, background.indexer
         worker.register("index", self._then_forget(indexer.index), group=GROUP)
         worker.register("purge", self._then_forget(background.purger.purge))
         worker.register("drift", self._then_forget(indexer.repair))
+        worker.register("reindex", self._then_forget(indexer.rework), group=1)
         worker.chore(_MEND, self._mend)
+        worker.chore(LAG, self._tell_lag)
+        worker.chore(WATCH, self._watch)
 
     def work(self, kind: str, handler: JobHandler, *, group: int) -> None:
         """Let `handler` do the jobs of `kind`, up to `group` at a time; what recall found before is looked up anew after it."""
@@ -67,6 +83,7 @@ class Upkeep:
         await self._background.worker.recover(everything=True)
         if not any_model:
             await self._background.indexer.check_model()
+        await self._background.indexer.welcome()
 
     async def warm(self, *also: Callable[[], Awaitable[None]]) -> None:
         """Have the model loaded, and what else needs it made, before the first question, which would else come too early.
@@ -82,22 +99,51 @@ class Upkeep:
             await trace.run("warm", make(), within=_WARM_SECONDS, otherwise=None)
 
     def lost(self, collections: Sequence[str]) -> None:
-        """Have these collections built anew from SQL, soon."""
+        """Have these collections built anew from SQL, soon, and what was lost with them found."""
         self._lost.update(dict.fromkeys(collections))
         self._background.worker.ask(_MEND)
+        self._scan = True
 
     def poke(self) -> None:
         """Tell the background that there is work."""
         self._background.worker.poke()
 
-    async def run_jobs(self) -> int:
-        """Mend what is lost and run every due job; return how many jobs ran."""
+    async def run_jobs(self, limit: int | None = None) -> int:
+        """Mend what is lost and run every due job, or `limit` of them; return how many jobs ran."""
+        done = await self.indexed()
+        await self._watch()
         await self._mend()
-        return await self._background.worker.run_due()
+        return done + await self._background.worker.run_due(limit)
+
+    async def begin_jobs(self) -> int:
+        """Run what is due as `run_jobs` does, but only begin to index: beside whatever is done next. Return how many ran.
+
+        Which jobs are indexed is settled here; what is recorded from now on waits for the next call.
+        """
+        done, worker = await self.indexed(), self._background.worker
+        await self._mend()
+        done += await worker.run_due(kinds=worker.kinds - _INDEXING)
+        found = await self._jobs.waiting("index")
+        self._indexing = asyncio.create_task(worker.run_due(found, kinds=_INDEXING), name="index-beside")
+        return done
+
+    async def index_now(self) -> int:
+        """Index all that was recorded, and nothing else; return how many jobs ran."""
+        done = await self.indexed()
+        return done + await self._background.worker.run_due(kinds=_INDEXING)
+
+    async def indexed(self) -> int:
+        """Wait for the indexing that was begun; return how many jobs it ran."""
+        indexing, self._indexing = self._indexing, None
+        return 0 if indexing is None else await indexing
 
     def embed_ahead(self, turn_ids: Sequence[str]) -> None:
         """Begin to embed what these recorded turns left, beside whatever else is done until the jobs run."""
         self._background.indexer.embed_ahead([{"turn": turn_id} for turn_id in turn_ids])
+
+    async def order_backup(self) -> None:
+        """Have a backup made, as the clock does."""
+        await self._background.order_backup()
 
     async def start(self) -> None:
         """Work in the background until `stop`."""
@@ -105,17 +151,21 @@ class Upkeep:
 
     async def stop(self) -> None:
         """End the background work and give back its leases."""
+        indexing, self._indexing = self._indexing, None
+        if indexing is not None:
+            await ended(indexing)
         await self._background.stop()
 
     async def reindex(self) -> int:
         """Bring the whole index up to date with the present model; return the number of documents that were embedded."""
+        indexer = self._background.indexer
         try:
-            return await self._background.indexer.reindex()
+            return await indexer.reindex() + (await indexer.heal() if indexer.doubted else 0)
         finally:
             self._caches.index_changed()
 
     async def jobs(self, *, state: str | None, kind: str | None, limit: int) -> list[JobRow]:
-        """Return background jobs, oldest first."""
+        """Return background jobs: under way, failing, dead, waiting, then finished."""
         return await self._jobs.listed(state=state, kind=kind, limit=limit)
 
     async def health(self) -> Health:
@@ -123,25 +173,30 @@ class Upkeep:
         async with self._database.reading() as session:
             counts = await session.run_sync(lambda reading: meta.counts(reading.connection()))
         jobs = await self._jobs.counts()
+        waiting, seconds = await self._jobs.lag(_KINDS)
         return Health(
             **counts,
             jobs=jobs,
-            lag_seconds=await self._lag(),
+            lag_jobs=waiting,
+            lag_seconds=seconds,
             embedder=self._embedder.name,
             dimension=self._embedder.dimension,
             problems=self._problems(jobs),
         )
 
-    async def _lag(self) -> float:
-        """Return the age in seconds of the oldest waiting job of a kind that is worked on."""
-        waiting = [row for kind in _KINDS for row in await self._jobs.listed(state="ready", kind=kind, limit=1)]
-        now = self._clock.now()
-        return max((max(0.0, (now - row.created_at).total_seconds()) for row in waiting), default=0.0)
+    async def _tell_lag(self) -> None:
+        """Say in the log how far behind the work is, where it is."""
+        waiting, seconds = await self._jobs.lag(_KINDS)
+        if seconds >= _LAGGING_SECONDS:
+            tell = log.warning if seconds >= _LONG_LAG_SECONDS else log.info
+            tell("jobs_lagging", jobs=waiting, seconds=round(seconds))
 
     def _problems(self, jobs: Mapping[str, int]) -> tuple[str, ...]:
         found = []
         if dead := jobs.get("dead", 0):
             found.append(f"{dead} jobs gave up: see `ricordo jobs --state dead`, then retry or bury them")
+        if self._background.indexer.doubted:
+            found.append("the vector index was lost and is being built anew: until then much is found by words alone")
         if self._lost:
             found.append(f"{len(self._lost)} collections of the index are lost and wait to be rebuilt")
         if hanging := len(self._abandoned):
@@ -151,13 +206,21 @@ class Upkeep:
     async def _mend(self) -> None:
         for collection in list(self._lost):
             try:
-                documents = await self._background.indexer.rebuild(collection)
+                documents = await self._background.indexer.mend([collection])
             except BotMemoryError as error:
                 log.warning("collection_not_rebuilt", collection=collection, error=str(error))
                 return
             self._lost.pop(collection, None)
             self._caches.changed(collection)
             log.warning("collection_rebuilt", collection=collection, documents=documents)
+        if self._scan and not self._background.indexer.doubted:
+            await self._background.indexer.scan()
+        self._scan = False
+
+    async def _watch(self) -> None:
+        """See whether the files of the index are still there."""
+        if await self._background.indexer.look():
+            self._caches.index_changed()
 
     def _then_forget(self, handler: JobHandler) -> JobHandler:
         async def handle(payloads: Sequence[Mapping[str, Any]]) -> None:

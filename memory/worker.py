@@ -4,7 +4,7 @@ This is one of the three places where any exception is caught: whatever a handle
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -74,6 +74,11 @@ class Worker:
         """
         self._work[kind] = _Work(handler=handler, group=group or self._limits.batch)
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds that have a handler."""
+        return frozenset(self._work)
+
     def chore(self, name: str, work: Chore) -> None:
         """Add a chore that `ask(name)` runs in the live loop."""
         self._chores[name] = work
@@ -113,8 +118,8 @@ class Worker:
             log.warning("leases_recovered", jobs=freed)
         return freed
 
-    async def run_due(self, limit: int | None = None) -> int:
-        """Run jobs to their end, in order, until none is left to run (or `limit` are done); return how many ran.
+    async def run_due(self, limit: int | None = None, *, kinds: Collection[str] | None = None) -> int:
+        """Run jobs of `kinds` (all) to their end, in order, until none is left (or `limit` are done); return how many ran.
 
         Runs every job that was never tried, even one meant for later: settling means that nothing waits. A job that failed
         waits for its moment by the clock, which in a replay is the virtual one, so it runs at most once a call.
@@ -124,7 +129,7 @@ class Worker:
         """
         due, ran = self._clock.now(), 0
         while limit is None or ran < limit:
-            done = await self._group(due=due, early=True, most=None if limit is None else limit - ran)
+            done = await self._group(due=due, early=True, most=None if limit is None else limit - ran, kinds=kinds)
             if not done:
                 break
             ran += done
@@ -206,16 +211,17 @@ class Worker:
         gone = await self._database.write(lambda connection: outbox.prune(connection, done_before=done, dead_before=dead))
         log.info("jobs_pruned", jobs=gone)
 
-    def _open(self, now: datetime, most: int | None = None) -> dict[str, int]:
-        """Return the kinds that may be claimed now, with the largest group of each."""
-        free = {kind: work.group for kind, work in self._work.items() if self._breaker.held_until(kind, now) is None}
+    def _open(self, now: datetime, most: int | None = None, kinds: Collection[str] | None = None) -> dict[str, int]:
+        """Return the kinds, of `kinds` or all, that may be claimed now, with the largest group of each."""
+        work = {kind: work for kind, work in self._work.items() if kinds is None or kind in kinds}
+        free = {kind: one.group for kind, one in work.items() if self._breaker.held_until(kind, now) is None}
         return free if most is None else {kind: min(group, most) for kind, group in free.items()}
 
-    async def _group(self, *, due: datetime, early: bool, most: int | None = None) -> int:
+    async def _group(self, *, due: datetime, early: bool, most: int | None = None, kinds: Collection[str] | None = None) -> int:
         """Claim one group and bring it to its end; return its size."""
         async with self._one_at_a_time:
             now = self._clock.now()
-            groups, token, lease = self._open(now, most), uuid4().hex, self._lease
+            groups, token, lease = self._open(now, most, kinds), uuid4().hex, self._lease
 
             def claim(connection: Connection) -> list[Job]:
                 return outbox.claim(connection, groups=groups, token=token, now=now, due=due, lease=lease, early=early)

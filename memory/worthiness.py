@@ -87,6 +87,34 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
     )
 
 
+class Meaning:
+    """Says what of a document its vector is made of: words that the gate may show for what they mean, and nobody's name."""
+
+    def __init__(self, rules: Sequence[Rules]) -> None:
+        """Judge by these languages."""
+        self._rules = tuple(rules)
+
+    def __call__(self, kind: str, text: str) -> tuple[str, ...]:
+        """Return the parts to embed, none where it needs no vector.
+
+        A message is one part, unless it says nothing of its author; of a turn or reply each line is one in which something is
+        said; anything else is one part.
+        """
+        if kind == "message":
+            return (text,) if worth(text, self._rules) > 0 else ()
+        if kind in {"turn", "reply"}:
+            return tuple(filter(self._telling, map(_unnamed, text.split("\n"))))
+        return (text,)
+
+    def _telling(self, line: str) -> bool:
+        return _content(words(_own(line)), self._rules) >= LEAST_CONTENT
+
+
+def _unnamed(line: str) -> str:
+    name, _, said = line.partition(": ")
+    return said or name
+
+
 class Weigher:
     """Weighs documents; what was weighed is remembered as a number, without the text."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lore.entry import LoreEntry
-from memory import BotIdentity, BotReply, Command, Event, Message, Notice, Probe, StateCall, StreamEvent, Viewer
+from memory import BotIdentity, BotReply, Command, Event, Message, Notice, Probe, StateCall, StreamEvent, Viewer, storable
 from replays.log import read_log
 from replays.log_report import LogReport
 
@@ -92,7 +92,7 @@ class KnownIds:
                 self.statements[command_id] = Statement(who=event.user.name, at=event.at, text=event.text)
             case StateCall():
                 told = " ".join(f"{key}={value}" for key, value in event.arguments.items() if key != "id")
-                name = f"state:{event.arguments.get('id')}"
+                name = storable(f"state:{event.arguments.get('id')}")
                 self.statements[name] = Statement(who=event.tool, at=event.at, text=told)
             case _:
                 pass
@@ -161,11 +161,11 @@ def to_case(probe: Probe) -> Case:
         at=probe.at,
         category=probe.category,
         batch=probe.batch,
-        gold=frozenset(_strings(keys, "gold")),
+        gold=frozenset(map(storable, _strings(keys, "gold"))),
         answers=_strings(keys, "answers"),
         answers_all=_strings(keys, "answers_all"),
         answer_inferred=_flag(keys, "answer_inferred"),
-        forbidden=frozenset(_strings(keys, "forbidden")),
+        forbidden=frozenset(map(storable, _strings(keys, "forbidden"))),
         forbidden_text=_strings(keys, "forbidden_text"),
         abstain=_flag(keys, "abstain"),
         settle=probe.settle,

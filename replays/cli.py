@@ -6,10 +6,14 @@ from typing import Annotated
 
 import typer
 
-from bot.cli import config, jobs, memory
+from bot.cli import config, jobs, memory, state
+from bot.cli.backup import backup_command, restore_command
+from bot.cli.beliefs import history_command, rollback_command, undo_command
 from bot.cli.doctor import doctor_command
 from bot.cli.forget import audit_command, correct_command, export_command, forget_command
+from bot.cli.login import login_command, logout_command
 from bot.cli.reindex import reindex_command
+from bot.cli.setup import setup_command
 from bot.cli.shell import clear_errors, short_tracebacks
 from replays.cli_benchmarks import locomo_command, longmemeval_command, precision_command, results_command
 from replays.cli_eval import eval_command
@@ -26,21 +30,30 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Ricordo: a Twitch chat bot that remembers.",
-    epilog="Exit codes: 0 fine, 1 a problem was met, 2 wrong arguments or configuration, 3 the data is in use.",
+    epilog="Exit codes: 0 fine, 1 a problem was met, 2 wrong arguments or configuration, 3 the data is in use, 4 log in again.",
 )
 app.command("run")(run_command)
+app.command("setup")(setup_command)
+app.command("login")(login_command)
+app.command("logout")(logout_command)
 app.command("replay")(replay_command)
 app.command("import")(import_command)
 app.command("eval")(eval_command)
 app.command("explain")(explain_command)
 app.command("report")(report_command)
+memory.app.command("history")(history_command)
+memory.app.command("undo")(undo_command)
+memory.app.command("rollback")(rollback_command)
 app.add_typer(memory.app, name="memory")
+app.add_typer(state.app, name="state")
 app.add_typer(jobs.app, name="jobs")
 app.command("forget")(forget_command)
 app.command("correct")(correct_command)
 app.command("export")(export_command)
 app.command("audit")(audit_command)
 app.command("reindex")(reindex_command)
+app.command("backup")(backup_command)
+app.command("restore")(restore_command)
 app.command("doctor")(doctor_command)
 app.add_typer(config.app, name="config")
 app.command("eval-locomo")(locomo_command)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from bot.app import open_channel_memory, recipe_of
 from bot.cli.logs import set_up_logs
@@ -23,7 +24,7 @@ from config.settings import Settings, load_settings
 from memory import Clock, Memory, Recipe
 from replays.benchmarks.feeding import CHANNEL
 from replays.benchmarks.journal import Journal, digest_of
-from replays.benchmarks.judging import Judging, answer, calibrate, judged_summary, read_judge_cases
+from replays.benchmarks.judging import Judged, Judging, answer, calibrate, judged_summary, read_judge_cases
 from replays.benchmarks.loading import BenchmarkError
 from replays.benchmarks.locomo import LocomoRun, run_locomo
 from replays.benchmarks.locomo_file import ADVERSARIAL, AUDIT, Repairs, read_locomo
@@ -36,9 +37,12 @@ from replays.results_page import page, read_summary
 from replays.stats import percentile
 
 JUDGE_CASES = "judge_cases.jsonl"
+SUMMARY = "summary.json"
+NO_PRICES = "unknown; set llm.read_price and llm.written_price (of a million tokens) to see it"
 NO_LLM = "no answers were written or judged: only retrieval is measured here"
 _SECTIONS = ("embedding", "planner", "retrieval", "fusion", "budget", "history", "persona", "manners")
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the raw log and the summary.")]
+LlmOption = Annotated[str, typer.Option(help="configured: answer and judge with the configured model; none: do not.")]
 PathArgument = Annotated[Path, typer.Argument(help="The benchmark's file or folder.", show_default=False)]
 
 
@@ -61,9 +65,12 @@ def locomo_command(
     *,
     output: OutOption = None,
     config: ConfigOption = None,
+    llm: LlmOption = "configured",
     as_json: JsonOption = False,
 ) -> None:
     """Ask LoCoMo's questions (locomo10.json, or a part of it; errors.json beside it corrects the keys).
+
+    With a model configured, it answers from the bot's block and judges the answers, by the rules for LongMemEval.
 
     Example: ricordo eval-locomo locomo10.json --out out/locomo
     """
@@ -86,7 +93,8 @@ def locomo_command(
 
         extra = {"conversations": len(conversations), "keys": dict(sorted(repairs.counts.items()))}
         summary = _run(bench, work, extra=extra, table=lambda rows: tallied(rows, without=(ADVERSARIAL,)))
-    _show(
+        summary |= _with_answers(bench, llm)
+    show_summary(
         summary, as_json=as_json, columns=("recall@5", "recall@10", "mrr", "recall 1k", "recall 2k", "recall 4k", "answer 4k")
     )
 
@@ -96,9 +104,7 @@ def longmemeval_command(
     *,
     output: OutOption = None,
     config: ConfigOption = None,
-    llm: Annotated[
-        str, typer.Option(help="configured: answer and judge with the configured model; none: do not.")
-    ] = "configured",
+    llm: LlmOption = "configured",
     as_json: JsonOption = False,
 ) -> None:
     """Ask LongMemEval's questions (a folder with questions.json and instances, or one file in the official schema).
@@ -120,11 +126,9 @@ def longmemeval_command(
             )
 
         summary = _run(bench, work, extra={"questions": len(listed)}, table=lambda rows: tallied(rows, without=("abstention",)))
-        if llm != "none" and bench.settings.llm.base_url and bench.settings.llm.model:
-            summary |= asyncio.run(_judged(bench, path))
-            _keep(bench, summary)
+        summary |= _with_answers(bench, llm, cases=path / JUDGE_CASES)
     columns = ("session recall_any@5", "session recall_all@5", "session recall_all@10", "session ndcg@10", "answer 9.6k")
-    _show(summary, as_json=as_json, columns=columns)
+    show_summary(summary, as_json=as_json, columns=columns)
 
 
 def precision_command(
@@ -153,7 +157,7 @@ def precision_command(
         extra = {"cases": len(read.cases), "turns": asked - len(read.cases)}
         summary = _run(bench, work, extra=extra, table=lambda rows: summarised(rows, lambda ms: percentile(ms, 0.5)))
     columns = ("active", "passed", "precision", "recall", "p50 ms", "session passed", "session drift", "session precision")
-    _show(summary, as_json=as_json, columns=columns)
+    show_summary(summary, as_json=as_json, columns=columns)
 
 
 def results_command(
@@ -211,23 +215,34 @@ def _run(
 
 
 def _keep(bench: Bench, summary: Mapping[str, Any]) -> None:
-    path = bench.journal.path.with_name("summary.json")
+    path = bench.journal.path.with_name(SUMMARY)
     path.write_text(json.dumps(summary, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-async def _judged(bench: Bench, path: Path) -> dict[str, Any]:
+def _with_answers(bench: Bench, llm: str, *, cases: Path | None = None) -> dict[str, Any]:
+    """Return what the summary says of the model's answers, and write it there; nothing where no model is to answer."""
+    if llm not in {"none", "configured"}:
+        raise CommandFailed(f"--llm is none or configured, not {llm!r}", Exit.USAGE)
+    if llm == "none" or not (bench.settings.llm.base_url and bench.settings.llm.model):
+        return {}
+    told = asyncio.run(_judged(bench, read_judge_cases(cases) if cases is not None and cases.is_file() else []))
+    _keep(bench, {**json.loads(bench.journal.path.with_name(SUMMARY).read_text(encoding="utf-8")), **told})
+    return told
+
+
+async def _judged(bench: Bench, cases: Sequence[Judged]) -> dict[str, Any]:
     """Return the judge's agreement, the answers' figures and the tokens; every word is in `answers/questions.jsonl`."""
     chosen = bench.settings.llm
     run = {"benchmark": f"{bench.name} answers", "writer": chosen.model, "block": bench.journal.run}
     journal = Journal(bench.journal.path.parent / "answers", run)
-    cases = read_judge_cases(path / JUDGE_CASES) if (path / JUDGE_CASES).is_file() else []
     rows = sorted(bench.journal.rows.values(), key=lambda row: str(row["id"]))
     async with _model(bench.settings, chosen.temperature) as writer, _model(bench.settings, 0.0) as judge:
         with _progress("judging", len(cases) + len(rows), len(journal.rows)) as done:
             judging = Judging(writer=writer, judge=judge, journal=journal, on_question=done)
             await calibrate(cases, judging)
             await answer(rows, judging)
-    return {"llm": f"answers from the bot's block, and verdicts, by {chosen.model}", "answers": judged_summary(journal)}
+    answers = judged_summary(journal, prices=(chosen.read_price, chosen.written_price))
+    return {"llm": f"answers from the bot's block, and verdicts, by {chosen.model}", "answers": answers}
 
 
 def _model(settings: Settings, temperature: float) -> LanguageModel:
@@ -267,11 +282,21 @@ def _clear() -> Iterator[None]:
         raise CommandFailed(str(error), Exit.USAGE) from None
 
 
-def _show(summary: Mapping[str, Any], *, as_json: bool, columns: Sequence[str]) -> None:
+def show_summary(summary: Mapping[str, Any], *, as_json: bool, columns: Sequence[str]) -> None:
+    """Print the figures of every system, then how they came about."""
     if as_json:
         print_json(summary)
         return
-    table = Table("system", *columns, title=summary["benchmark"])
+    table = Table(
+        Column("system", overflow="fold", min_width=10),
+        title=summary["benchmark"],
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+    )
+    for column in columns:
+        table.add_column(column, justify="right", min_width=max(map(len, column.split())))  # a figure's name is never cut
     for system, categories in summary["systems"].items():
         figures = categories.get(ALL, categories)
         table.add_row(system, *(shown(figures.get(column)) for column in columns))
@@ -289,6 +314,8 @@ def answer_lines(answers: Mapping[str, Any]) -> Iterator[str]:
         yield f"{title}: {figures or 'no cases'}"
     yield f"right, mean over the types: {shown(answers['right_mean_over_types'])}"
     yield f"tokens: {answers['prompt_tokens']:,} read, {answers['completion_tokens']:,} written"
+    cost = answers["cost"]
+    yield f"cost: {NO_PRICES if cost is None else f'{cost:,.4f} at the configured prices'}"
 
 
 def shown(figure: Mapping[str, Any] | float | None) -> str:

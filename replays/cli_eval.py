@@ -155,4 +155,5 @@ def _leave(outcome: Outcome) -> None:
         return
     for one in outcome.unasked:
         err.print(f"{one.log}, {one.id}: could not be asked: {one.reason}", markup=False)
-    raise CommandFailed(f"{len(outcome.unasked)} probes could not be asked; the results hold the others")
+    count = len(outcome.unasked)
+    raise CommandFailed(f"{count} probe{'s' * (count != 1)} could not be asked; the results hold the others")

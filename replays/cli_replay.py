@@ -3,7 +3,9 @@
 import asyncio
 import shutil
 import sys
+from collections.abc import Coroutine
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bot.app import can_go_live, run_bot
+from bot.app import can_go_live
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from config.settings import Settings, load_settings
@@ -20,11 +22,12 @@ from replays.log import LoggedEvent
 from replays.runner import Replay, ReplayOptions, ReplaySummary, write_summary
 from replays.show import Stage, summary_lines, zone_of
 
+LIVE = "bot.going_live"  # imported only to go live: docs/decisions/0012
 SAMPLE = "osteria.jsonl"
 NEXT = (
     ("memory show gattomatto --data out/demo/memory", "what it remembers of one viewer"),
     ("replay chat.jsonl --show", "play a chat log of your own"),
-    ("config init", "begin the set-up for Twitch"),
+    ("setup", "connect the bot to Twitch, step by step"),
 )
 
 
@@ -80,15 +83,15 @@ def run_command(
     Example: ricordo run
     """
     settings = load_settings(config)
+    if not demo:
+        _refuse_half_an_account(settings)
     if can_go_live(settings) and not demo:
         set_up_logs(settings.log)
-        asyncio.run(run_bot(settings))
+        asyncio.run(_run_bot(settings))
         return
     set_up_logs(settings.log, default="warning")
     if not demo:
-        out.print(
-            "[bold]No Twitch account is configured: playing the bundled chat. `ricordo config init` begins the set-up.[/]"
-        )
+        out.print("[bold]No Twitch account is configured: playing the bundled chat. `ricordo setup` connects one.[/]")
     output = Path("out/demo")
     refuse_in_use(output / "memory")
     shutil.rmtree(output, ignore_errors=True)
@@ -97,6 +100,13 @@ def run_command(
     write_summary(output / "summary.json", summary)
     _print_lines(summary_lines(summary, output))
     _print_lines(["", "try next:", *_next()])
+
+
+def _refuse_half_an_account(settings: Settings) -> None:
+    """Say what is missing where an account is configured but not connected: whoever set it up does not want a demo."""
+    if settings.twitch.client_id and settings.twitch.channel and not can_go_live(settings):
+        msg = "the bot's account is not connected: run `ricordo login` (or `ricordo run --demo`)"
+        raise CommandFailed(msg, Exit.REFUSED)
 
 
 def _next() -> list[str]:
@@ -153,3 +163,8 @@ def _speed(text: str) -> float | None:
     if speed <= 0:
         raise CommandFailed(f"--speed is a number above zero, or max, not {text!r}", Exit.USAGE)
     return speed
+
+
+def _run_bot(settings: Settings) -> Coroutine[None, None, None]:
+    going: Coroutine[None, None, None] = import_module(LIVE).run_bot(settings)
+    return going

@@ -1,5 +1,6 @@
 """Evaluation: annotated logs through the real memory, every probe asked at its moment, of every recipe."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,7 @@ class Outcome:
     unasked: tuple[Unasked, ...]
     replies_failed: int
     embedder: str
+    settled: Mapping[str, int] = field(default_factory=dict)  # conflicts between statements, by what settled them
 
     @property
     def complete(self) -> bool:
@@ -124,6 +126,7 @@ class Evaluation:
     _asked: dict[str, list[Scored]] = field(default_factory=dict)
     _unasked: list[Unasked] = field(default_factory=list)
     _replies_failed: int = 0
+    _settled: Counter[str] = field(default_factory=Counter)
     _model: LanguageModel | None = None
 
     async def run(self, output: ResultFiles | None = None) -> Outcome:
@@ -134,6 +137,7 @@ class Evaluation:
             BotMemoryError: a memory cannot be opened, or is lost on the way.
         """
         self._asked = {name: [] for name in self.recipes}
+        self._settled = Counter()
         async with AsyncExitStack() as held:
             scratch = Path(held.enter_context(TemporaryDirectory(prefix="ricordo-eval-")))
             embedder = embedder_of(self.settings, _made(scratch / "archive"))
@@ -146,13 +150,16 @@ class Evaluation:
             unasked=tuple(self._unasked),
             replies_failed=self._replies_failed,
             embedder=embedder.name,
+            settled=dict(self._settled),
         )
 
     async def _ask_log(self, annotated: AnnotatedLog, directory: Path, embedder: Embedder, output: ResultFiles | None) -> None:
         cases = {case.id: case for case in annotated.cases}
         async with open_home(self.settings, annotated.path, directory) as home:
             settling, place = Settling(home.memory), _Place()
-            loop = home.loop(self.settings, Hooks(before=settling.before, on_turn=place.turn_over, replies="log"))
+            loop = home.loop(
+                self.settings, Hooks(before=settling.before, searched=settling.searched, on_turn=place.turn_over, replies="log")
+            )
             await loop.start()
             player = Player(loop, home.clock, settling)
             examiner = self.examiner(annotated, home, embedder)
@@ -166,6 +173,7 @@ class Evaluation:
                     await player.catch_up(settle=event.settle)
                     await self._ask(cases[event.id], examiner, place.stream_id, output)
             await player.finish()
+            self._settled.update(await home.memory.settled())
 
     def examiner(self, annotated: AnnotatedLog, home: Home, embedder: Embedder) -> "Examiner":
         """Return who asks the probes of one log of an open memory; `embedder` serves the baselines."""
@@ -282,21 +290,25 @@ class Examiner:
         return await recipe.recall(batch, window, self.chat), ("history", *recipe.sources)
 
     def _shown(self, batch: Batch, recall: Recall, limits: PromptLimits) -> str:
-        to = self._answered(batch)
+        *also, to = self._answered(batch)
         language = language_of(self.addressing.question(to), recall.plan.language)
-        return shown_memory(Question(batch=batch, to=to, recall=recall, language=language), self.persona, limits)
+        question = Question(batch=batch, to=to, also=tuple(also), recall=recall, language=language)
+        return shown_memory(question, self.persona, limits)
 
     async def _reply(self, batch: Batch, recall: Recall) -> str | None:
         if self.responder is None:
             return None
         try:
-            return (await self.responder.reply(batch, recall, self._answered(batch))).text
+            *also, to = self._answered(batch)
+            return (await self.responder.reply(batch, recall, to, also)).text
         except ResponderFailed:
             return None
 
-    def _answered(self, batch: Batch) -> Message:
+    def _answered(self, batch: Batch) -> list[Message]:
+        """Return the newest message of each who speaks to the bot, oldest first; where nobody does, the last of all."""
         addressed = [line for line in batch.messages if self.addressing.how(line) is not None]
-        return (addressed or list(batch.messages))[-1]
+        newest = {line.user.id: line for line in addressed or batch.messages[-1:]}
+        return [line for line in addressed if newest[line.user.id] is line] or list(newest.values())
 
 
 def _shared_ids(logs: Sequence[AnnotatedLog]) -> frozenset[str]:

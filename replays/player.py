@@ -5,7 +5,7 @@ from bot.play import play
 from bot.turn import TurnOutcome
 from memory import Batch, Event, Memory, StreamEvent, VirtualClock
 
-SETTLE_TURNS = 512  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
+SETTLE_TURNS = 1024  # jobs run at least after so many turns: large groups are indexed faster, small ones sooner
 AHEAD_TURNS = 16  # recorded turns that are embedded together, while the next ones are played
 
 
@@ -19,10 +19,19 @@ class Settling:
         self._fresh: list[str] = []  # recorded turns that nothing embeds yet
 
     async def before(self, batch: Batch) -> None:
-        """Settle before a turn that is answered, and after every 512th one: the loop's `before` hook."""
+        """Settle before a turn that is answered, and begin to after every 1024th one: the loop's `before` hook."""
         self._turns += 1
-        if batch.flush_reason == "addressed" or self._turns % SETTLE_TURNS == 0:
+        if batch.flush_reason == "addressed":
             await self.run_jobs()
+        elif self._turns % SETTLE_TURNS == 0:
+            await self.begin_jobs()
+
+    async def searched(self) -> bool:
+        """Bring the index up to what was recorded; return whether it was behind: the loop's `searched` hook.
+
+        So a turn that searches without being addressed finds the same however far the indexing had got.
+        """
+        return await self._memory.index_now() > 0
 
     def over(self, outcome: TurnOutcome) -> None:
         """Embed what the last turns left while the next ones are played: the loop's `on_turn` hook."""
@@ -30,6 +39,11 @@ class Settling:
         if len(self._fresh) >= AHEAD_TURNS:
             self._memory.embed_ahead(self._fresh)
             self._fresh = []
+
+    async def begin_jobs(self) -> None:
+        """Run every due job but indexing, which goes on beside the next turns."""
+        self._fresh = []
+        await self._memory.begin_jobs()
 
     async def run_jobs(self) -> None:
         """Run every due job to its end."""
@@ -49,7 +63,9 @@ class Player:
     async def feed(self, event: Event) -> None:
         """Play one event; the end of a stream closes the open batch and settles first."""
         if isinstance(event, StreamEvent) and event.event == "offline":
-            await self.catch_up()
+            await self._loop.flush("end")
+            if not self._loop.behind:
+                await self._settling.begin_jobs()
         await play(self._loop, event, self._clock)
 
     async def catch_up(self, *, settle: bool = True) -> None:

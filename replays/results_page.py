@@ -94,7 +94,9 @@ def _ranked(summary: Mapping[str, Any], name: str) -> list[str]:
             if group not in {"all", "abstention"}
         ]
     whole = {system: systems[system] for system in WHOLE if system in systems}
-    tables += [_titled("The newest lines, and everything", _present(groups["all"], whole, "all")) for groups in whole.values()]
+    tables += [
+        _titled("The newest lines, and everything", _present(groups.get("all", {}), whole, "all")) for groups in whole.values()
+    ]
     return [*tables, _titled("The bot's block, by category", _block(systems.get(BLOCK_ROW, {})))]
 
 
@@ -114,7 +116,7 @@ def _turned(head: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence
 
 def _present(figures: Mapping[str, Any], systems: Mapping[str, Any], group: str) -> str:
     columns = [name for name, figure in figures.items() if figure.get("value") is not None]
-    rows = [[system, *(_figure(groups[group].get(column)) for column in columns)] for system, groups in systems.items()]
+    rows = [[system, *(_figure(groups.get(group, {}).get(column)) for column in columns)] for system, groups in systems.items()]
     return _turned(["metric", *systems], columns, rows)
 
 
@@ -138,7 +140,18 @@ def _dev(summary: Mapping[str, Any]) -> str:
     told = (
         f"{summary['probes']} probes of {logs}; embedder `{summary['versions']['embedder']}`. docs/evaluation.md explains each."
     )
-    return "\n".join(["## Annotated chat\n", f"### Measured\n\n{told}\n", _table(["recipe", *DEV], rows)])
+    table = _table(["recipe", *DEV], rows)
+    return "\n".join(["## Annotated chat\n", f"### Measured\n\n{told}\n", table, *_settled(summary)])
+
+
+def _settled(summary: Mapping[str, Any]) -> list[str]:
+    """Return which share of the conflicts between statements each step settled, nothing where it was not counted."""
+    settled: Mapping[str, int] = summary.get("settled_conflicts", {})
+    total = sum(settled.values())
+    if not total:
+        return []
+    rows = [[step, str(count), f"{count / total:.3f}"] for step, count in settled.items()]
+    return [_titled(f"Conflicts between statements, {total} in all", _table(["settled by", "conflicts", "share"], rows))]
 
 
 def _titled(title: str, table: str) -> str:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import structlog
 
-from bot.app import Hooks, language_model, make_loop, open_channel_memory, sync_canon
+from bot.app import Hooks, language_model, make_loop, open_channel_memory
+from bot.canon import sync_canon
 from bot.loop import ChatLoop
 from bot.speak import Voice
 from bot.turn import TurnOutcome
@@ -141,6 +142,7 @@ class Replay:
                     voice=options.voice,
                     model=model,
                     before=settling.before,
+                    searched=settling.searched,
                     drafted=turns.write,
                     on_turn=partial(self._over, settling),
                     resume=True,

@@ -63,8 +63,8 @@ class Stage:
         said, recall = turn.said, turn.recall
         if said.text is None or said.state != "sent":
             return
-        asked = next((message.user.name for message in turn.batch.messages if message.id in said.in_reply_to), "everybody")
-        head = Text.assemble("  ", ("▸ ", "bold green"), (f"{self._bot} to {printable(asked, 25)}: ", "green"))
+        asked = [printable(message.user.name, 25) for message in turn.batch.messages if message.id in said.in_reply_to]
+        head = Text.assemble("  ", ("▸ ", "bold green"), (f"{self._bot} to {' and '.join(asked) or 'everybody'}: ", "green"))
         self._line(head, printable(said.text, LONGEST_TEXT), style="bold", indent=INDENT)
         for item in recall.block.items if recall else ():
             self._beneath(self._told(item))

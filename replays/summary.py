@@ -44,6 +44,7 @@ def summary_of(outcome: Outcome, run: Run) -> Json:
         "asked_as_of": sum(one.case.as_of is not None for one in outcome.asked[first]),
         "logs": [{"name": one.name, "file": one.path.name, "probes": len(one.cases)} for one in run.logs],
         "over_deadline": sum(_total_ms(one) > limit * 1000 for one in outcome.asked[first]),
+        "settled_conflicts": dict(outcome.settled),
         "seed": run.seed,
         "wall_seconds": round(run.seconds, 1),
         "versions": {

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from fakes import issued
+
 Run = Callable[..., tuple[int, str, str]]  # the fixture `run`: exit code, output, errors
 ROOT = Path(__file__).parents[1]
 START = datetime(2026, 3, 1, 18, 0, tzinfo=UTC)
@@ -65,7 +67,7 @@ def ricordo(
     *arguments: str | Path, cwd: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the program as a process of its own in `cwd`."""
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "replays", *map(str, arguments)],
         cwd=cwd,
         env=clean_environment(cwd, **(environment or {})),
@@ -74,6 +76,8 @@ def ricordo(
         check=False,
         timeout=PROCESS_SECONDS,
     )
+    issued.look_into("the program's output", done.stdout + done.stderr)
+    return done
 
 
 def turns_of(folder: Path) -> list[dict[str, Any]]:

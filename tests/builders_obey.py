@@ -1,6 +1,6 @@
 """A chat loop over a real memory: what commands change, seen from outside."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from bot.loop import ChatLoop
 from bot.loop_settings import LoopSettings
 from bot.manners import Manners, MannersSettings
 from bot.play import play
+from bot.responder import Responder
 from bot.speak import ConsoleVoice, Speaker
 from bot.tombstones import Tombstones
 from bot.turn import TurnParts
@@ -55,19 +56,21 @@ async def a_chat(
     replies: Literal["bot", "log"] = "bot",
     language: str = "it",
     manners: MannersSettings = EAGER,
+    responder: Callable[[Memory, Addressing, Tombstones], Responder] | None = None,
 ) -> AsyncIterator[Chat]:
     """Alice, Bob and Carl have said something each."""
     clock, heard = VirtualClock(at(0)), list[str]()
     settings = MemorySettings(data_dir=directory)
     async with await open_memory(settings, channel=HOME, embedder=HashEmbedder(dimension=32), clock=clock) as memory:
-        polite = Manners(manners, Addressing(BOT))
+        polite, deleted = Manners(manners, Addressing(BOT)), Tombstones()
+        answering = responder(memory, polite.addressing, deleted) if responder else FakeResponder()
         parts = TurnParts(
             memory=memory,
-            responder=None if replies == "log" else FakeResponder(),
+            responder=None if replies == "log" else answering,
             speaker=Speaker(ConsoleVoice(heard.append), QUICK, clock, pause=at_once),
             manners=polite,
             clock=clock,
-            deleted=Tombstones(),
+            deleted=deleted,
         )
         rules = LoopSettings(replies=replies, commands=CommandSettings(language=language))
         chat = Chat(memory=memory, loop=ChatLoop(parts, rules, HOME), clock=clock, heard=heard, manners=polite)

@@ -11,9 +11,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from memory.clock import VirtualClock
-from memory.events import BotIdentity, Channel, Line, Message, Notice, Viewer
+from memory.events import BotIdentity, Channel, Line, Message, Notice, StateCall, Viewer
 from memory.model import Batch, Document, Said, Stream, Turn
 from memory.record import Recorder
+from memory.state_change import StateChanger
+from memory.state_orders import StateOrder, StateReceipt
 from memory.store.database import Database
 from memory.store.reader import Reader
 from memory.store.stamps import milliseconds
@@ -87,12 +89,16 @@ class Store:
     database: Database
     recorder: Recorder
     reader: Reader
+    states: StateChanger
 
     async def observe_and_record(self, *lines: Line, **changes: Any) -> Turn:  # noqa: ANN401 - as `turn` takes them
         whole = turn(*lines, **changes)
         await self.recorder.observe(whole.batch)
         await self.recorder.record(whole)
         return whole
+
+    async def apply_state(self, call: StateCall) -> StateReceipt:
+        return await self.states.change(StateOrder(call=call))
 
     async def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in await self.database.write(lambda c: c.exec_driver_sql(sql, values).all())]
@@ -117,6 +123,7 @@ async def opened(directory: Path, *, begin: bool = True, ignored: frozenset[str]
         database=database,
         recorder=Recorder(database, enqueue=enqueue, clock=clock, book=book, ignored=ignored),
         reader=Reader(database, book),
+        states=StateChanger(database, clock),
     )
     try:
         if begin:

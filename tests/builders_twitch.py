@@ -70,5 +70,6 @@ async def evening(
         async with asyncio.TaskGroup() as group:
             group.create_task(run_live(bench.loop, connection, patience, clock, stop=running.stop, first=account.stream))
             await fake.until(lambda: "stream.offline" in fake.heard_types() | set(fake.forbidden))
+            await running.until(lambda: connection.living() >= fake.heard_types())  # the last answer is on its way
             yield running
             running.stop.set()

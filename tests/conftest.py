@@ -1,13 +1,31 @@
-"""Fixtures of more than one file."""
+"""Fixtures of more than one file, and the watch that no test writes a secret."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 from builders_cli import Run
+from fakes import issued
+from leak_watch import pytest_runtest_makereport as pytest_runtest_makereport
+from leak_watch import pytest_runtest_setup as pytest_runtest_setup
 
 from replays.cli import main
+
+
+@pytest.fixture
+def capsys(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
+    """Pytest's own; what a test takes out of it is looked through as well."""
+    read = capsys.readouterr
+
+    def readouterr() -> Any:  # noqa: ANN401 - pytest's own named tuple is private
+        shown = read()
+        issued.look_into("captured output", shown.out + shown.err)
+        return shown
+
+    capsys.readouterr = readouterr  # type: ignore[method-assign] # every reader passes here
+    return capsys
 
 
 @pytest.fixture

@@ -1,37 +1,27 @@
 """What `ricordo doctor` looks at, a function a thing: each says how it is, and what to do where it is not well."""
 
-import os
 import shutil
-import stat
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import aiohttp
 
 from bot.app import embedder_of
+from bot.cli.findings import Finding as Finding
+from bot.cli.jobs import lag_told
 from bot.cli.memory import size
 from bot.cli.place import Place
+from bot.cli.terminal import day
 from config.settings import Settings
-from memory import BotMemoryError, Figures, WallClock, inspect_memory
+from memory import BotMemoryError, Figures, JobRow, WallClock, inspect_memory
 
-State = Literal["ok", "note", "wrong"]
 LITTLE_ROOM = 500 << 20  # bytes: a night of a busy chat takes a tenth of it
 LONG_LAG_SECONDS = 600.0
 ANSWER_SECONDS = 5.0
+MANY_JOBS = 10_000  # a week of comparisons, a few hundred collections each
 _REFUSED = (401, 403)
 _SERVER_FAULT = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line of the doctor. `note`: fine, but worth knowing; `wrong`: something must be done."""
-
-    what: str
-    state: State
-    text: str
-    advice: str = ""
 
 
 def check_folder(folder: Path) -> list[Finding]:
@@ -63,18 +53,23 @@ async def check_memory(place: Place, model: str | None) -> list[Finding]:
         async with inspect_memory(place.folder, WallClock()) as memory:
             faults = await memory.faults()
             figures = await memory.figures()
+            compared = await memory.jobs(kind="drift", state="done", limit=MANY_JOBS)
     except BotMemoryError as error:
         return [Finding(what=name, state="wrong", text=str(error))]
     if faults:
         advice = "restore the newest backup, or move the file away to begin anew"
         return [Finding(what=name, state="wrong", text=f"the database is damaged: {faults[0]}", advice=advice)]
     sound = f"sound; {figures.messages:,} messages, {figures.viewers:,} viewers, {size(figures.file_bytes)}"
-    return [Finding(what=name, state="ok", text=sound), _index(figures, model), _jobs(figures)]
+    index = _index(figures, model, place.folder / "chroma")
+    return [Finding(what=name, state="ok", text=sound), index, _drift(figures, compared), _jobs(figures)]
 
 
-def _index(figures: Figures, model: str | None) -> Finding:
+def _index(figures: Figures, model: str | None, vectors: Path) -> Finding:
     if figures.embedder and model and figures.embedder != model:
         text = f"built by {figures.embedder}, the configuration names {model}"
+        return Finding(what="index", state="wrong", text=text, advice="stop the bot and run `ricordo reindex`")
+    if figures.documents > figures.unindexed and not vectors.is_dir():
+        text = f"{vectors} is gone: nothing is found by its meaning"
         return Finding(what="index", state="wrong", text=text, advice="stop the bot and run `ricordo reindex`")
     if figures.unindexed:
         text = f"{figures.unindexed:,} of {figures.documents:,} documents have no vector yet: found by words alone"
@@ -83,13 +78,25 @@ def _index(figures: Figures, model: str | None) -> Finding:
     return Finding(what="index", state="ok", text=f"all {figures.documents:,} documents have their vector")
 
 
+def _drift(figures: Figures, compared: Sequence[JobRow]) -> Finding:
+    """Tell when the index was last compared with the database; what had drifted apart was mended by that."""
+    if compared:
+        last = max(job.created_at for job in compared)
+        return Finding(what="drift", state="ok", text=f"the index was compared with the database, and mended, on {day(last)}")
+    if not figures.documents:
+        return Finding(what="drift", state="ok", text="nothing to compare yet")
+    text = "the index was not compared with the database these days"
+    return Finding(what="drift", state="note", text=text, advice="the running bot does so once a day")
+
+
 def _jobs(figures: Figures) -> Finding:
-    counted = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
+    states = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
+    counted = f"{states}; lag: {lag_told(figures.lag_jobs, figures.lag_seconds)}"
     if figures.jobs.get("dead"):
         advice = "`ricordo jobs --state dead` shows why; then `ricordo jobs retry ID` or `ricordo jobs bury ID`"
         return Finding(what="jobs", state="wrong", text=f"some gave up: {counted}", advice=advice)
     if figures.lag_seconds > LONG_LAG_SECONDS:
-        text = f"the oldest waits since {figures.lag_seconds / 60:,.0f} minutes: {counted}"
+        text = f"the work is behind: {counted}"
         advice = "start the bot; where it runs, look into its log for job_failed"
         return Finding(what="jobs", state="note", text=text, advice=advice)
     return Finding(what="jobs", state="ok", text=counted)
@@ -124,7 +131,7 @@ async def check_llm(settings: Settings) -> Finding:
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS), headers=headers) as session,
             session.get(f"{chosen.base_url.rstrip('/')}/models", allow_redirects=False) as answer,
         ):
-            status = answer.status
+            status, listed = answer.status, await _models(answer)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         text = f"{chosen.base_url} does not answer ({type(error).__name__})"
         return Finding(what="language model", state="wrong", text=text, advice="start the server, or mend llm.base_url")
@@ -134,22 +141,17 @@ async def check_llm(settings: Settings) -> Finding:
     if status >= _SERVER_FAULT:
         text = f"{chosen.base_url} answers with a fault of its own (HTTP {status})"
         return Finding(what="language model", state="wrong", text=text, advice="look into the server's log")
+    if listed and chosen.model not in listed and f"{chosen.model}:latest" not in listed:
+        text = f"{chosen.base_url} answers, but does not list the model {chosen.model}"
+        advice = f"set llm.model to one that it has, such as {listed[0]}, or fetch the model there"
+        return Finding(what="language model", state="wrong", text=text, advice=advice)
     return Finding(what="language model", state="ok", text=f"{chosen.base_url} answers")
 
 
-def check_twitch(settings: Settings) -> Finding:
-    """Look whether an account is configured, and whether others can read its tokens."""
-    chosen = settings.twitch
-    tokens = settings.storage.data_dir / chosen.token_file
-    if tokens.exists() and os.name == "posix" and stat.S_IMODE(tokens.stat().st_mode) & 0o077:
-        text = f"others on this machine can read {tokens}"
-        return Finding(what="Twitch", state="wrong", text=text, advice=f"chmod 600 {tokens}")
-    present = {
-        "twitch.client_id": bool(chosen.client_id),
-        "twitch.channel": bool(chosen.channel),
-        "a token": tokens.exists() or bool(chosen.access_token.get_secret_value()),
-    }
-    if missing := [name for name, there in present.items() if not there]:
-        text = f"no account: {', '.join(missing)} missing; `ricordo run` plays the bundled chat"
-        return Finding(what="Twitch", state="note", text=text, advice="see Connecting to Twitch in the README")
-    return Finding(what="Twitch", state="ok", text=f"an account for #{chosen.channel} is configured")
+async def _models(answer: aiohttp.ClientResponse) -> list[str]:
+    """Return the names of the models that an endpoint lists; none where it lists them in another way, or not at all."""
+    try:
+        body = await answer.json(content_type=None)
+        return [str(model["id"]) for model in body["data"]]
+    except (ValueError, LookupError, TypeError):
+        return []

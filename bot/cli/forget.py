@@ -5,11 +5,12 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from bot.app import open_channel_memory
+from bot.cli.export_page import export_page
 from bot.cli.logs import set_up_logs
 from bot.cli.memory import one_viewer
 from bot.cli.place import ChannelOption, DataOption, Place, chosen_place
@@ -94,21 +95,23 @@ def export_command(
     *,
     viewer: Annotated[str, typer.Option("--viewer", help="Id, login, display name or former name.", show_default=False)],
     output: Annotated[Path | None, typer.Option("--out", "-o", help="File to write; else it is printed.")] = None,
+    form: Annotated[Literal["json", "md"], typer.Option("--format", help="json for programs, md for people.")] = "json",
     data: DataOption = None,
     channel: ChannelOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write everything that is held of a viewer as readable JSON; works while the bot runs.
+    """Write everything that is held of a viewer, as JSON or as a page to read; works while the bot runs.
 
     Example: ricordo export --viewer alice --out alice.json --data out/demo/memory
     """
-    _, place = _place(config, data, channel)
+    settings, place = _place(config, data, channel)
     held = asyncio.run(_exported(place, viewer))
+    page = export_page(held, settings.commands.language) if form == "md" else None
     if output is None:
-        print_json(held)
+        print_json(held) if page is None else out.print(page, markup=False, end="")
         return
     try:
-        output.write_text(_json(held), encoding="utf-8")
+        output.write_text(page or _json(held), encoding="utf-8")
     except OSError as error:
         raise CommandFailed(f"{output} cannot be written: {error.strerror}") from None
     out.print(f"wrote {output}: {len(held['lines'])} messages, {len(held['memories'])} memories")
@@ -123,7 +126,7 @@ def audit_command(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who erased or corrected how much of whom, newest first; there is no content in it.
+    """Show who erased, corrected or noted how much of whom, newest first; there is no content in it.
 
     Example: ricordo audit --data out/demo/memory
     """
@@ -135,7 +138,7 @@ def audit_command(
     for entry in entries:
         out.print(styled(f"{minute(entry.at)}  {_told(entry)}"))
     if not entries:
-        out.print("nothing was erased or corrected yet")
+        out.print("nothing was erased, corrected or noted yet")
 
 
 def _place(config: Path | None, data: Path | None, channel: str | None) -> tuple[Settings, Place]:
@@ -173,9 +176,7 @@ async def _corrected(
 
 async def _in_memory(settings: Settings, place: Place, work: Callable[[Memory], Awaitable[Receipt]]) -> Receipt:
     """Do the work and the jobs that follow from it, so that the bytes are gone when this returns."""
-    if place.channel is None:
-        raise CommandFailed(f"{place.folder} lacks its channel.json, which says whose memory it is: start the bot once")
-    async with open_channel_memory(settings, place.folder, channel=place.channel, clock=WallClock()) as memory:
+    async with open_channel_memory(settings, place.folder, channel=place.known_channel(), clock=WallClock()) as memory:
         receipt = await work(memory)
         await memory.run_jobs()
         left = [job for state in ("ready", "dead") for job in await memory.jobs(state=state, kind="purge")]

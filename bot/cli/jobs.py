@@ -1,20 +1,25 @@
-"""`ricordo jobs`: the background work, as it stands; try again or bury what gave up."""
+"""`ricordo jobs`: the background work, as it stands; try again, bury or work off what is there."""
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from bot.cli.place import ChannelOption, DataOption, chosen_place
-from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, out, print_json
+from bot.app import open_channel_memory
+from bot.cli.logs import set_up_logs
+from bot.cli.place import ChannelOption, DataOption, Place, chosen_place, whose
+from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from bot.cli.terminal import minute, styled
-from config.settings import load_settings
-from memory import Figures, JobRow, WallClock, inspect_memory, job_desk
+from config.settings import Settings, load_settings
+from memory import Figures, Health, JobRow, WallClock, inspect_memory, job_desk
 
 app = typer.Typer()
 STATES = ("ready", "leased", "done", "dead")
+AT_A_TIME = 500  # jobs between two looks at how many are left
+_HOUR, _MINUTE, _DAY = 3600, 60, 86_400
 IdsArgument = Annotated[list[int], typer.Argument(help="Ids of jobs, as `ricordo jobs` lists them.", show_default=False)]
 
 
@@ -24,13 +29,13 @@ def listed(
     *,
     state: Annotated[str | None, typer.Option(help=f"Only jobs that are {', '.join(STATES)}.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only jobs of this kind, such as index, purge, drift.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most so many, oldest first.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most so many.")] = 100,
     data: DataOption = None,
     channel: ChannelOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List background jobs, also while the bot runs; try again or bury what gave up.
+    """List background jobs, also while the bot runs: under way, failing, dead, waiting, then finished ones.
 
     Example: ricordo jobs --state dead
     """
@@ -39,19 +44,20 @@ def listed(
     if state is not None and state not in STATES:
         raise CommandFailed(f"--state is one of {', '.join(STATES)}, not {state!r}", Exit.USAGE)
     place = chosen_place(load_settings(config), data, channel)
-    rows, figures = asyncio.run(_listed(place.folder, state, kind, limit))
+    clock = WallClock()
+    rows, figures = asyncio.run(_listed(place.folder, clock, state, kind=kind, limit=limit))
     if as_json:
         print_json(rows)
         return
     if rows:
-        out.print(_table(rows), soft_wrap=False)
+        out.print(_table(rows, clock.now()), soft_wrap=False)
     counted = ", ".join(f"{count:,} {name}" for name, count in figures.jobs.items())
-    out.print(f"{counted}; oldest waiting {figures.lag_seconds:.0f} s")
+    out.print(f"{counted}; lag: {lag_told(figures.lag_jobs, figures.lag_seconds)}")
 
 
 @app.command()
 def retry(ids: IdsArgument, *, data: DataOption = None, channel: ChannelOption = None, config: ConfigOption = None) -> None:
-    """Make dead or waiting jobs due now, with a clean record; the bot must not be running.
+    """Make dead or waiting jobs due now, with a clean record, also while the bot runs.
 
     Example: ricordo jobs retry 17 18
     """
@@ -61,7 +67,7 @@ def retry(ids: IdsArgument, *, data: DataOption = None, channel: ChannelOption =
 
 @app.command()
 def bury(ids: IdsArgument, *, data: DataOption = None, channel: ChannelOption = None, config: ConfigOption = None) -> None:
-    """Give jobs up for good, with the record kept; the bot must not be running.
+    """Give jobs up for good, with the record kept, also while the bot runs.
 
     Example: ricordo jobs bury 17
     """
@@ -69,8 +75,26 @@ def bury(ids: IdsArgument, *, data: DataOption = None, channel: ChannelOption = 
     _told(asyncio.run(_buried(place.folder, ids)), ids, "buried")
 
 
-async def _listed(folder: Path, state: str | None, kind: str | None, limit: int) -> tuple[list[JobRow], Figures]:
-    async with inspect_memory(folder, WallClock()) as memory:
+@app.command()
+def drain(*, data: DataOption = None, channel: ChannelOption = None, config: ConfigOption = None) -> None:
+    """Work off every job that is due, without the bot, which must not be running; exit code 1 where some are left.
+
+    Example: ricordo jobs drain
+    """
+    settings = load_settings(config)
+    set_up_logs(settings.log, default="error")
+    place = chosen_place(settings, data, channel)
+    ran, health = asyncio.run(_drained(settings, place))
+    out.print(f"{ran:,} jobs ran, {health.lag_jobs:,} wait, {health.jobs['dead']:,} are dead")
+    if health.lag_jobs or health.jobs["dead"]:
+        text = "some jobs are left: `ricordo jobs` says why, and when they are tried again"
+        raise CommandFailed(text)
+
+
+async def _listed(
+    folder: Path, clock: WallClock, state: str | None, *, kind: str | None, limit: int
+) -> tuple[list[JobRow], Figures]:
+    async with inspect_memory(folder, clock) as memory:
         return await memory.jobs(state=state, kind=kind, limit=limit), await memory.figures()
 
 
@@ -84,19 +108,65 @@ async def _buried(folder: Path, ids: list[int]) -> int:
         return await jobs.bury(ids)
 
 
+async def _drained(settings: Settings, place: Place) -> tuple[int, Health]:
+    ran, clock = 0, WallClock()
+    async with open_channel_memory(settings, place.folder, channel=whose(place), clock=clock) as memory:
+        with err.status("working") as status:
+            while done := await memory.run_jobs(AT_A_TIME):
+                ran += done
+                waiting = (await memory.health()).lag_jobs
+                status.update(f"{ran:,} jobs done, {waiting:,} left")
+        return ran, await memory.health()
+
+
 def _told(changed: int, ids: list[int], what: str) -> None:
     if changed < len(set(ids)):
         raise CommandFailed(f"{changed} of {len(set(ids))} jobs {what}; the others are finished, or there are none of that id")
     out.print(f"{changed} jobs {what}")
 
 
-def _table(rows: list[JobRow]) -> Table:
+def lag_told(jobs: int, seconds: float) -> str:
+    """Return for people how far behind the work is."""
+    return f"{jobs:,} jobs wait, the oldest since {_lasting(seconds)}" if jobs else "none, no job waits"
+
+
+def _lasting(seconds: float) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.0f} h" if seconds < _DAY else f"{seconds / _DAY:.0f} days"
+
+
+def _table(rows: list[JobRow], now: datetime) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("id", "kind", "state", "tries", "due", "last error"):
+    for heading in ("id", "kind", "what", "state", "tries", "since", "next try", "why"):
         table.add_column(heading, justify="right" if heading in {"id", "tries"} else "left", overflow="fold")
     for row in rows:
         tries = f"{row.attempts}+{row.crashes}" if row.crashes else str(row.attempts)
-        table.add_row(
-            str(row.id), row.kind, row.state, tries, minute(row.run_after), styled(row.last_error or "", limit=200)
-        )  # fmt: skip
+        why = f"{row.error_kind or 'error'}: {row.last_error}" if row.last_error else ""
+        since = minute(row.created_at)
+        shown = (str(row.id), row.kind, styled(_what(row), limit=80), row.state, tries, since, _next(row, now))
+        table.add_row(*shown, styled(why, limit=200))
     return table
+
+
+def _what(row: JobRow) -> str:
+    """Return what a job is about: its payload holds ids and no words."""
+    parts = []
+    for name, value in row.payload.items():
+        if isinstance(value, dict):
+            parts.append(f"{sum(len(inner) for inner in value.values() if isinstance(inner, list))} {name}")
+        elif isinstance(value, list):
+            parts.append(f"{len(value)} {name}" if value else "")
+        elif value and value is not True:
+            parts.append(f"{name} {value}")
+    return ", ".join(part for part in parts if part) or row.key
+
+
+def _next(row: JobRow, now: datetime) -> str:
+    if row.state == "leased":
+        return f"under way, held until {minute(row.lease_until)}" if row.lease_until else "under way"
+    if row.state == "ready":
+        return "now" if row.run_after <= now else minute(row.run_after)
+    return "never" if row.state == "dead" else "-"

@@ -1,7 +1,9 @@
 """`ricordo memory`: what is remembered, of whom, and from when. Works while the bot runs."""
 
 import asyncio
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +19,10 @@ from memory import Document, Figures, Found, Inspection, KnownViewer, WallClock,
 
 app = typer.Typer(no_args_is_help=True, help="Look into the memory, also while the bot runs.")
 ViewerArgument = Annotated[str, typer.Argument(help="Id, login, display name or former name.", show_default=False)]
+AsOfOption = Annotated[str | None, typer.Option("--as-of", help="What was true then: a date, or a time.", show_default=False)]
+KnownAtOption = Annotated[
+    str | None, typer.Option("--known-at", help="As it was believed then: a date, or a time.", show_default=False)
+]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most so many.")]
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
 _STEP = 1024
@@ -26,25 +32,42 @@ _STEP = 1024
 def show(
     viewer: ViewerArgument,
     *,
+    as_of: AsOfOption = None,
+    known_at: KnownAtOption = None,
     limit: LimitOption = 20,
     data: DataOption = None,
     channel: ChannelOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is remembered of one viewer: facts and their own messages, with dates and message ids.
+    """Show what is remembered of one viewer: facts, claims and their own messages, with dates and message ids.
 
-    Example: ricordo memory show gattomatto --data out/demo/memory
+    With --as-of what was true then, with --known-at what was believed then; both together ask what was believed on one day
+    about another, and show facts alone.
+
+    Example: ricordo memory show gattomatto --as-of 2026-01-31 --data out/demo/memory
     """
     place = _place(config, data, channel)
-    known, facts, messages, more = asyncio.run(_of_viewer(place.folder, viewer, limit))
+    times = {"as_of": moment_of(as_of, "--as-of"), "known_at": moment_of(known_at, "--known-at")}
+    held = asyncio.run(_of_viewer(place.folder, viewer, limit, times))
     if as_json:
-        print_json({"viewer": known, "facts": facts, "messages": messages, "more_messages": more})
+        print_json({name: value for name, value in asdict(held).items() if name != "names"})
         return
-    out.print(styled(_heading(known), "bold"))
-    _print_documents("facts", facts)
-    _print_documents("messages remembered, newest first", messages)
-    if more:
+    out.print(styled(_heading(held.viewer), "bold"))
+    asked = "".join(
+        f", {word} {minute(at)}" for word, at in (("as of", times["as_of"]), ("as known at", times["known_at"])) if at
+    )
+    _print_documents(f"facts{asked}", held.facts)
+    if asked:
+        return
+    for title, claims in (
+        ("claims of others about them", held.claims_about),
+        ("claims of theirs about others", held.claims_by),
+    ):
+        if claims:
+            _print_documents(title, claims, held.names)
+    _print_documents("messages remembered, newest first", held.messages)
+    if held.more_messages:
         out.print(f"there are more: add --limit {limit * 10}")
 
 
@@ -85,24 +108,64 @@ def stats(
     Example: ricordo memory stats --json
     """
     place = _place(config, data, channel)
-    figures = asyncio.run(_figures(place.folder))
+    figures, settled = asyncio.run(_figures(place.folder))
     if as_json:
-        print_json(figures)
+        print_json({**asdict(figures), "settled_conflicts": settled})
         return
     out.print(styled(f"memory of {place.title}, in {place.folder}", "bold"))
     for label, value in _told(figures):
         out.print(f"{label:<11} {value}", markup=False)
+    out.print(f"{'conflicts':<11} {_shares(settled)}", markup=False)
 
 
 def _place(config: Path | None, data: Path | None, channel: str | None) -> Place:
     return chosen_place(load_settings(config), data, channel)
 
 
-async def _of_viewer(folder: Path, name: str, limit: int) -> tuple[KnownViewer, list[Document], list[Document], bool]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """What `show` tells of one viewer."""
+
+    viewer: KnownViewer
+    facts: list[Document]
+    claims_about: list[Document]
+    claims_by: list[Document]
+    messages: list[Document]
+    more_messages: bool
+    names: dict[str, str]
+
+
+async def _of_viewer(folder: Path, name: str, limit: int, times: Mapping[str, datetime | None]) -> _Held:
     async with inspect_memory(folder, WallClock()) as memory:
         known = await one_viewer(memory, name)
         messages = await memory.messages(known.id, limit + 1)
-        return known, await memory.facts(known.id), messages[:limit], len(messages) > limit
+        claims = await memory.claims(known.id)
+        return _Held(
+            viewer=known,
+            facts=await memory.facts(known.id, **times),
+            claims_about=[one for one in claims if one.subject == known.id],
+            claims_by=[one for one in claims if one.author == known.id],
+            messages=messages[:limit],
+            more_messages=len(messages) > limit,
+            names={one.id: one.name for one in await memory.viewers()},
+        )
+
+
+def moment_of(text: str | None, option: str) -> datetime | None:
+    """Return the moment that an option names: a date (its end, UTC) or a time of RFC 3339; None where it was left out.
+
+    Raises:
+        CommandFailed: it is neither.
+    """
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise CommandFailed(f"{option} {text!r} is no date: write 2026-03-01, or 2026-03-01T18:30:00Z", Exit.USAGE) from None
+    if len(text.strip()) == len("2026-03-01"):
+        at = at.replace(hour=23, minute=59, second=59)
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 async def _search(folder: Path, words: str, viewer: str | None, limit: int) -> tuple[list[Found], dict[str, str]]:
@@ -112,9 +175,9 @@ async def _search(folder: Path, words: str, viewer: str | None, limit: int) -> t
         return found, {known.id: known.name for known in await memory.viewers()}
 
 
-async def _figures(folder: Path) -> Figures:
+async def _figures(folder: Path) -> tuple[Figures, dict[str, int]]:
     async with inspect_memory(folder, WallClock()) as memory:
-        return await memory.figures()
+        return await memory.figures(), await memory.settled()
 
 
 async def one_viewer(memory: Inspection, name: str) -> KnownViewer:
@@ -146,10 +209,12 @@ def _heading(viewer: KnownViewer) -> str:
     return " · ".join(parts)
 
 
-def _print_documents(title: str, documents: list[Document]) -> None:
+def _print_documents(title: str, documents: list[Document], names: Mapping[str, str] | None = None) -> None:
+    """Print documents; with `names`, who said it of whom."""
     out.print(f"\n{title}: {len(documents) or 'none'}")
     for document in documents:
-        out.print(_line(document, document.text))
+        who = [names.get(one or "", one or "?") for one in (document.author, document.subject)] if names is not None else []
+        out.print(_line(document, f"{' of '.join(who)}: {document.text}" if who else document.text))
 
 
 def _line(document: Document, told: str) -> Text:
@@ -173,6 +238,12 @@ def _told(figures: Figures) -> list[tuple[str, Any]]:
         ("model", figures.embedder or "none yet"),
         ("database", size(figures.file_bytes)),
     ]
+
+
+def _shares(settled: Mapping[str, int]) -> str:
+    total = sum(settled.values())
+    told = ", ".join(f"{step} {count:,} ({count / total:.0%})" for step, count in settled.items() if count) if total else ""
+    return f"{total:,} settled" + (f": {told}" if told else "")
 
 
 def size(count: int) -> str:

@@ -34,6 +34,16 @@ class Place:
         """The channel's name, or the folder's."""
         return self.channel.name if self.channel else self.folder.name
 
+    def known_channel(self) -> Channel:
+        """Return whose memory it is, which must be known where something is to be changed.
+
+        Raises:
+            CommandFailed: no file says so.
+        """
+        if self.channel is None:
+            raise CommandFailed(f"{self.folder} lacks its {CHANNEL_FILE}, which says whose memory it is: start the bot once")
+        return self.channel
+
 
 def places(folder: Path) -> list[Place]:
     """Return the memories in `folder`: itself, the one of a replay, or one a channel."""
@@ -77,3 +87,14 @@ def channel_of(folder: Path) -> Channel | None:
         return Channel(id=str(known["id"]), login=str(known["login"]), name=str(known["name"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def whose(place: Place) -> Channel:
+    """Return the channel whose memory lies at a place.
+
+    Raises:
+        CommandFailed: no file says so.
+    """
+    if place.channel is None:
+        raise CommandFailed(f"{place.folder} lacks its channel.json, which says whose memory it is: start the bot once")
+    return place.channel

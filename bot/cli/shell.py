@@ -19,7 +19,7 @@ from rich.text import Text
 
 from bot.cli.logs import scrub
 from bot.cli.terminal import printable
-from bot.live_errors import LiveError
+from bot.live_errors import LiveError, TwitchRefused
 from bot.plain import is_invisible
 from config.errors import ConfigError
 from memory import BotMemoryError, DirectoryInUse
@@ -40,6 +40,7 @@ class Exit(IntEnum):
     FAILED = 1  # it ran and found, or met, a problem
     USAGE = 2  # wrong arguments or configuration
     IN_USE = 3  # another process has the data directory open
+    REFUSED = 4  # Twitch refuses the account: starting again is useless until somebody logs in
     INTERRUPTED = 130
 
 
@@ -151,4 +152,6 @@ def _code(error: Exception) -> Exit:
         return error.code
     if isinstance(error, DirectoryInUse):
         return Exit.IN_USE
+    if isinstance(error, TwitchRefused):
+        return Exit.REFUSED
     return Exit.USAGE if isinstance(error, ConfigError) else Exit.FAILED

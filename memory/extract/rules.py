@@ -1,13 +1,13 @@
 """Extraction by rules: what chat lines say about their own authors, offline, the same every time. Pure.
 
 Precision comes first. A statement needs a form that speaks of its author, outside of questions, jests, quotations, wishes,
-reports, orders to the bot and role play; whatever is sensitive is left where it was said. What viewers say about others is not
-read at all: it is no fact about anybody.
+reports, orders to the bot and role play; whatever is sensitive is left where it was said. What viewers say about others is
+read apart from it, as their claims: `memory.extract.others`.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -39,6 +39,8 @@ class Spoken:
     emotes: frozenset[str] = frozenset()
     is_action: bool = False
     answers: str = ""  # the text of the line that it replies to
+    answers_whom: str = ""  # who wrote that line
+    mentions: Mapping[str, str] = field(default_factory=dict)  # folded names, to viewer ids, as the platform gave them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class _Hit:
     key: str = ""
 
 
-class _Reader:
+class Reader:
     """One language's rules, compiled."""
 
     def __init__(self, language: Language, slots: Mapping[str, Slot]) -> None:
@@ -234,7 +236,7 @@ class RuleExtractor:
             KeyError: a rule names a slot that there is not.
             ValueError: a pattern does not follow the notation.
         """
-        self._readers = [_Reader(language, slots) for language in languages]
+        self.readers = [Reader(language, slots) for language in languages]
 
     def extract(self, lines: Sequence[Spoken]) -> list[Statement]:
         """Return what the lines, oldest first, say about their authors, in their order.
@@ -251,29 +253,37 @@ class RuleExtractor:
         return found
 
     def _of_line(self, line: Spoken, last: Statement | None) -> list[Statement]:
-        if line.is_action or _UNMEANT.search(line.text) or line.text.lstrip().startswith((">", "!")):
-            return []
         read = sentences(unquoted(line.text), line.emotes)
-        if any(reader.jokes(sentence) for sentence in read for reader in self._readers):
+        if self.unmeant(line, read):
             return []
         found: list[Statement] = []
         for sentence in read:
             found += self._of_sentence(line, sentence, found[-1] if found else last)
         if not found and line.answers:
-            found = [statement for reader in self._readers if (statement := reader.answer(line))][:1]
+            found = [statement for reader in self.readers if (statement := reader.answer(line))][:1]
         if not found and last and last.slot.name in _SPELT and line.at - last.at <= _TAKEN_BACK:
             found = _spelt(line, last)
         return _settled(found)
 
+    def unmeant(self, line: Spoken, read: Sequence[Sentence]) -> bool:
+        """Return whether a line is role play, sung, an order, or says itself that it is not meant."""
+        if line.is_action or _UNMEANT.search(line.text) or line.text.lstrip().startswith((">", "!")):
+            return True
+        return any(reader.jokes(sentence) for sentence in read for reader in self.readers)
+
+    def passed_over(self, sentence: Sentence) -> bool:
+        """Return whether nothing of a sentence may be kept: it asks, supposes, reports, orders, or is sensitive."""
+        return any(reader.vetoes(sentence) or reader.asks(sentence) for reader in self.readers)
+
     def _of_sentence(self, line: Spoken, sentence: Sentence, last: Statement | None) -> list[Statement]:
-        if any(reader.vetoes(sentence) or reader.asks(sentence) for reader in self._readers):
+        if self.passed_over(sentence):
             return []
-        placed = [hit for reader in self._readers for hit in reader.statements(line, sentence)]
+        placed = [hit for reader in self.readers for hit in reader.statements(line, sentence)]
         found = [statement for _, statement in sorted(placed, key=lambda pair: pair[0])]
         meant = found[-1] if found else last
         if meant is None or not meant.slot.single or line.at - meant.at > _TAKEN_BACK:
             return found
-        right = next((said for reader in self._readers if (said := reader.corrected(sentence))), "")
+        right = next((said for reader in self.readers if (said := reader.corrected(sentence))), "")
         if not right or same_key(right) == same_key(meant.object):
             return found
         return [*found, _right(meant, right, line, sentence.text)]

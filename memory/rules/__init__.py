@@ -133,6 +133,7 @@ class Rules(_Table):
     was: PhraseList = Phrases()  # Asks how something was: "where did I work"
     jest: PhraseList = Phrases()  # Not meant: irony, play, what would be
     denial: PhraseList = Phrases()  # Begins by rejecting a guess; what follows says how it is
+    shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
     slot: tuple[SlotRule, ...] = ()
 
 

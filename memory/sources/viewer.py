@@ -1,5 +1,8 @@
 """One viewer's memory: the profile (what is true now) and the recall (what answers the question)."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from memory.caches import Cache
 from memory.channels.scoped import Asking, ScopedSearch, true_at
 from memory.model import Candidate, Document, Ranking, SourceKind, SourceRequest
@@ -19,7 +22,11 @@ class ViewerSource:
         self._profiles = profiles
 
     async def ask(self, request: SourceRequest, asking: Asking) -> Found:
-        """Return the viewer's facts (channel `exact`) or what their own messages and facts say to the question."""
+        """Return the viewer's facts (channel `exact`) or what their own messages and facts say to the question.
+
+        Where somebody else asks, the latter comes with what others claim about the viewer, under a request of its own: the gate
+        keeps it only where the viewer's own memory has nothing.
+        """
         if request.viewer_id is None:
             msg = f"a {request.kind} request names no viewer"
             raise ValueError(msg)
@@ -32,7 +39,19 @@ class ViewerSource:
             limit=asking.recipe.limits.viewer_hits,
             belongs=lambda document: document.subject == request.viewer_id,
         )
-        return Found(rankings=tuple(rankings))
+        claims = await self._claims(request, asking, request.viewer_id)
+        return Found(rankings=(*rankings, claims) if claims.candidates else tuple(rankings))
+
+    async def _claims(self, request: SourceRequest, asking: Asking, viewer_id: str) -> Ranking:
+        apart = replace(request, kind=SourceKind.CLAIMS)
+        if not asking.recipe.limits.claim_hits or not request.hearsay:
+            return Ranking(request=apart, channel="exact")
+        tags = (collection_name("claims", viewer_id), collection_name("viewer", viewer_id))
+        told = await self._profiles.get((viewer_id, "claims"), lambda: self._reader.claims(viewer_id), tags=tags)
+        hidden = asking.shown.union(request.exclude)
+        moment = request.as_of or asking.at
+        fit = [one for one in told if true_at(one, moment) and hidden.isdisjoint(one.provenance)]
+        return _exact(apart, [one for one in fit if one.subject == viewer_id != one.author])
 
     async def _profile(self, request: SourceRequest, asking: Asking, viewer_id: str) -> Ranking:
         key = (viewer_id, request.as_of.isoformat() if request.as_of else "")
@@ -44,11 +63,15 @@ class ViewerSource:
         own = [fact for fact in facts if fact.subject == viewer_id and true_at(fact, moment)]
         excluded = set(request.exclude)
         fresh = [fact for fact in own if excluded.isdisjoint(fact.provenance)][:PROFILE_FACTS]
-        return Ranking(
-            request=request,
-            channel="exact",
-            candidates=tuple(
-                Candidate(document=fact, channel="exact", score=1.0 / rank, rank=rank)
-                for rank, fact in enumerate(fresh, start=1)
-            ),
-        )
+        return _exact(request, fresh)
+
+
+def _exact(request: SourceRequest, found: Sequence[Document]) -> Ranking:
+    return Ranking(
+        request=request,
+        channel="exact",
+        candidates=tuple(
+            Candidate(document=document, channel="exact", score=1.0 / rank, rank=rank)
+            for rank, document in enumerate(found, start=1)
+        ),
+    )

@@ -13,7 +13,7 @@ _COUNTS = ("lines", "replies", "documents", "records")
 
 def note(connection: Connection, receipt: Receipt, by: str | None) -> None:
     """Write down what was done; nothing where nothing was found or it was refused."""
-    if receipt.refused or (receipt.verb in {"forget", "correct"} and not receipt.total):
+    if receipt.refused or (receipt.verb not in {"opt_out", "opt_in"} and not receipt.total):
         return
     counts = {name: getattr(receipt, name) for name in _COUNTS}
     row = {"at": milliseconds(receipt.at), "verb": receipt.verb, "by": clean_or_none(by), "viewer_id": receipt.viewer_id}

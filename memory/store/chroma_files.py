@@ -18,6 +18,9 @@ from pathlib import Path
 import psutil
 import structlog
 
+from memory.store import seals
+from memory.store.seals import Graph, graphs
+
 _DATABASE = "chroma.sqlite3"
 _DESCRIPTORS = Path("/proc/self/fd")
 _RELEASE_SECONDS = 5.0
@@ -26,6 +29,10 @@ _INDEXES = (  # each write and each first touch looks these up; Chroma itself sc
     "CREATE INDEX IF NOT EXISTS ricordo_queue_topic ON embeddings_queue (topic, seq_id)",
     "CREATE INDEX IF NOT EXISTS ricordo_segments_collection ON segments (collection)",
 )
+_IDS = """
+SELECT c.name, e.embedding_id FROM embeddings AS e JOIN segments AS s ON s.id = e.segment_id
+JOIN collections AS c ON c.id = s.collection WHERE s.scope = 'METADATA'
+"""
 _LEFT_BEHIND = (
     "DELETE FROM embedding_metadata_array WHERE id NOT IN (SELECT id FROM embeddings)",
     "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
@@ -40,8 +47,10 @@ def exists(folder: Path) -> bool:
     return (folder / _DATABASE).is_file()
 
 
-def tune(folder: Path) -> None:
-    """Set the write-ahead log and the indexes, both kept in the file; without the indexes the folder is merely slower.
+def tune(folder: Path) -> dict[str, Graph]:
+    """Set the write-ahead log and the indexes, both kept in the file; return the graphs that lie beside it.
+
+    Without the indexes the folder is merely slower.
 
     Raises:
         sqlite3.DatabaseError: the file is no database (any more), or it cannot be written.
@@ -54,6 +63,33 @@ def tune(folder: Path) -> None:
                 connection.execute(statement)
         except sqlite3.OperationalError as error:
             log.warning("index_tuning_failed", folder=folder.name, error=str(error))
+        return graphs(connection)
+
+
+def sound(folder: Path) -> bool:
+    """Return whether SQLite finds the database of a closed folder whole; True where it cannot tell (locked, no rights).
+
+    Raises:
+        OSError: the folder is still open.
+    """
+    try:
+        with _database(folder) as connection:
+            return [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")] == ["ok"]
+    except sqlite3.OperationalError:
+        return True
+    except sqlite3.DatabaseError:
+        return False
+
+
+def seal(folder: Path) -> None:
+    """Write down what the graphs of a closed folder are, so that the next opening sees whether they were spoilt.
+
+    Raises:
+        sqlite3.DatabaseError, OSError: the folder is still open, or cannot be read or written.
+    """
+    with _database(folder) as connection:
+        found = graphs(connection)
+    seals.seal(folder, found)
 
 
 def names(folder: Path) -> list[str]:
@@ -62,6 +98,23 @@ def names(folder: Path) -> list[str]:
         return []
     with _database(folder) as connection:
         return [row[0] for row in connection.execute("SELECT name FROM collections")]
+
+
+def ids(folder: Path) -> dict[str, set[str]]:
+    """Return the ids that each collection of a folder holds, also while another process works in it.
+
+    Raises:
+        sqlite3.DatabaseError, OSError: it cannot be read.
+    """
+    if not exists(folder):
+        return {}
+    _await_release(folder)
+    found: dict[str, set[str]] = {}
+    file = (folder / _DATABASE).absolute().as_uri()
+    with closing(sqlite3.connect(f"{file}?mode=ro", uri=True, timeout=10)) as connection:
+        for name, identity in connection.execute(_IDS):
+            found.setdefault(name, set()).add(identity)
+    return found
 
 
 def sweep(folder: Path) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from memory.store.collections import LORE
 from memory.store.document_writes import DOCUMENT, LINE
 from memory.store.state import STATE
+from memory.store.state_calls import CALL
 from memory.store.streams import STREAM
 from memory.store.viewers import NAME, VIEWER
 
@@ -40,6 +41,7 @@ def clear(connection: Connection, at: int) -> Cleared:
     connection.execute(update(LINE).values(**_BLANK, deleted_at=func.coalesce(_L.deleted_at, at)))
     documents = connection.execute(delete(DOCUMENT).where(DOCUMENT.c.collection != LORE)).rowcount
     records = connection.execute(delete(STATE)).rowcount
+    connection.execute(delete(CALL))
     connection.execute(delete(NAME))
     connection.execute(delete(VIEWER).where(VIEWER.c.opted_out.is_(False)))
     connection.execute(update(STREAM).values(title=None, category=None))

@@ -14,8 +14,8 @@ _PLAIN = frozenset((string.ascii_lowercase + string.digits).encode())
 _LONGEST = 120  # file systems allow 255 bytes
 
 
-def collection_name(kind: Literal["viewer", "stream"], identity: str) -> str:
-    """Return the name of the collection that holds a viewer's or a stream's memory."""
+def collection_name(kind: Literal["viewer", "stream", "claims"], identity: str) -> str:
+    """Return the name of the collection that holds a viewer's or a stream's memory, or what others claim about a viewer."""
     raw = identity.encode("utf-8", "surrogatepass")
     encoded = "".join(chr(byte) if byte in _PLAIN else f"_{byte:02x}" for byte in raw)
     if not encoded:

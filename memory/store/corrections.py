@@ -75,7 +75,8 @@ def rewrite(connection: Connection, texts: Mapping[str, str], command_id: str | 
             erasure.rewritten += _turn_again(connection, document.provenance)
         else:
             gone.append(document.id)
-            erasure.unread += [source for source in document.provenance if document.kind == "fact" and source not in texts]
+            stated = document.kind in {"fact", "claim"}
+            erasure.unread += [source for source in document.provenance if stated and source not in texts]
     erasure.removed, restored = remove_documents(connection, gone)
     erasure.rewritten += restored
     return erasure

@@ -16,7 +16,8 @@ from memory.store.meta import store_value, value_of
 
 _D = DOCUMENT.c
 _EMBEDDER = "index_embedder"
-_SELECT = select(_D.seq, _D.id, _D.collection, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
+_INDEX = "index_identity"
+_SELECT = select(_D.seq, _D.id, _D.collection, _D.kind, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class Indexable:
     seq: int
     id: str
     collection: str
+    kind: str
     text: str
     model: str | None
 
@@ -35,6 +37,7 @@ def _indexable(row: RowMapping) -> Indexable:
         seq=row["seq"],
         id=row["id"],
         collection=row["collection"],
+        kind=row["kind"],
         text=row["text"],
         model=row["indexed_model"],
     )
@@ -124,3 +127,19 @@ async def embedder(session: AsyncSession) -> str | None:
 def store_embedder(connection: Connection, name: str) -> None:
     """Note the embedder that the index is built by."""
     store_value(connection, _EMBEDDER, name)
+
+
+async def index_known(session: AsyncSession) -> tuple[str | None, bool]:
+    """Return the identity of the index that the marks are about, None where none was noted, and whether there are any marks."""
+
+    def read(reading: Any) -> tuple[str | None, bool]:  # noqa: ANN401 - SQLAlchemy's own session
+        connection = reading.connection()
+        marked = select(_D.seq).where(_D.indexed_model.is_not(None)).limit(1)
+        return value_of(connection, _INDEX), connection.scalar(marked) is not None
+
+    return await session.run_sync(read)
+
+
+def store_index(connection: Connection, identity: str) -> None:
+    """Note the identity of the index that the marks are about."""
+    store_value(connection, _INDEX, identity)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, or_, select, update
 
-from memory.store import facts, tombstones
+from memory.store import facts, records, tombstones
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
 from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
 from memory.store.streams import stream_for
@@ -31,6 +31,7 @@ def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     The bot's replies to nothing but erased lines go too. A fact that an erased one had superseded is true again.
     """
     tombstones.bury(connection, "line", ids, at)
+    records.drop_made_of(connection, ids)
     rows = [row for row in lines_by_id(connection, list(dict.fromkeys(ids))).values() if row.deleted_at is None]
     replies = _replies_to(connection, {row.id for row in rows}, rows)
     for piece in chunks([row.seq for row in (*rows, *replies)]):
@@ -63,7 +64,7 @@ def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, b
     gone: list[str] = []
     for document in resting_on(connection, [row.seq for row in rows]):
         left = _living(connection, document.provenance)
-        if left and document.kind == "fact" and document.provenance[0] not in left:
+        if left and document.kind in {"fact", "claim"} and document.provenance[0] not in left:
             gone.append(document.id)  # its words are those of the message that goes
             erasure.unread += left
         elif left:
@@ -130,9 +131,9 @@ def _without(connection: Connection, document: Row[Any], left: Sequence[str]) ->
             return put(connection, [again]) if again else []
     past = select(facts.FACT.c.id).where(
         facts.FACT.c.id == document.id,
-        or_(facts.FACT.c.expired_at.is_not(None), facts.FACT.c.superseded_by.is_not(None)),
+        or_(facts.FACT.c.expired_at.is_not(None), facts.FACT.c.superseded_by.is_not(None), facts.FACT.c.faded_at.is_not(None)),
     )
-    told = document.invalid_at is not None  # its document says itself until when it was true
+    told = document.invalid_at is not None  # its document says itself until when it was true; of one taken back, nothing
     shown = {"superseded": not told and connection.scalar(past) is not None, "indexed_model": None}
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left), **shown))
     return [document.id] if not shown["superseded"] else []

@@ -5,6 +5,7 @@ which say until when it was true.
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
@@ -12,31 +13,40 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.model import Document
 from memory.statements import Fact, Statement
+from memory.store import decisions, tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, put
 from memory.store.episodes import TURN, derived_id
-from memory.store.scrub import clean
+from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
 from memory.store.tables import FactRow, table_of
 
 FACT = table_of(FactRow)
-_OF_SUBJECTS = (
-    select(FACT, DOCUMENT.c.at.label("said_at"), DOCUMENT.c.provenance)
+_HELD = (
+    select(FACT, DOCUMENT.c.at.label("said_at"), DOCUMENT.c.provenance, DOCUMENT.c.stream_id)
     .join(DOCUMENT, DOCUMENT.c.id == FACT.c.id)
-    .where(FACT.c.subject.in_(IDS))
     .order_by(DOCUMENT.c.seq)
 )
+_OF_SUBJECTS = _HELD.where(FACT.c.subject.in_(IDS), FACT.c.speaker.is_(None))
+_CLAIMED = _HELD.where(FACT.c.speaker.in_(IDS))
+_FOR_EVER = 1 << 62
 _NEAR = 200  # lines back in which the author's line before is looked for
 
 
-def fact_id(subject: str, predicate: str, key: str, source: str) -> str:
-    """Return the id of a fact: always the same for what one message says of one thing. `key` is the normalised object."""
-    return derived_id("fact", subject, predicate, key, source)
+def fact_id(statement: Statement, key: str) -> str:
+    """Return the id of a fact or claim: always the same for what one message says of one thing. `key`: its object."""
+    kind = ("fact",) if statement.speaker is None else ("claim", statement.speaker)
+    return derived_id(*kind, statement.subject, statement.predicate, key, statement.source)
 
 
 def held(connection: Connection, subjects: Iterable[str]) -> list[Fact]:
-    """Return every fact about these viewers, past ones too, in the order of writing."""
+    """Return every fact about these viewers, past ones too, in the order of writing; claims by others are none."""
     return [_fact(row) for row in connection.execute(_OF_SUBJECTS, {"ids": packed(map(clean, subjects))}).all()]
+
+
+def claimed(connection: Connection, speakers: Iterable[str]) -> list[Fact]:
+    """Return every claim that these viewers made, past ones too, in the order of writing."""
+    return [_fact(row) for row in connection.execute(_CLAIMED, {"ids": packed(map(clean, speakers))}).all()]
 
 
 def _fact(row: Row[Any]) -> Fact:
@@ -51,6 +61,8 @@ def _fact(row: Row[Any]) -> Fact:
         invalid_at=moment(row.invalid_at),
         expired_at=moment(row.expired_at),
         salience=row.salience,
+        stream_id=row.stream_id,
+        speaker=row.speaker,
     )
 
 
@@ -60,11 +72,13 @@ def add(
     statement: Statement,
     *,
     now: int,
-    stream_id: str | None,
     superseded_by: str | None = None,
 ) -> list[str]:
-    """Store a fact with its document in its subject's own memory; return the document's id where it must be indexed."""
-    written = put(connection, [_document(fact, statement, stream_id)])
+    """Store a fact with its document in its subject's own memory; return the document's id where it must be indexed.
+
+    A claim lies apart, in a collection of what others say about its subject.
+    """
+    written = put(connection, [_document(fact, statement)])
     row = {
         "id": fact.id,
         "subject": clean(fact.subject),
@@ -79,24 +93,26 @@ def add(
         "salience": fact.salience,
         "confidence": statement.confidence,
         "superseded_by": superseded_by,
+        "speaker": clean_or_none(fact.speaker),
+        "uses": 0,
     }
     connection.execute(insert(FACT).values(**row))
     return written
 
 
-def _document(fact: Fact, statement: Statement, stream_id: str | None) -> Document:
+def _document(fact: Fact, statement: Statement) -> Document:
     """A plan can be found before its day, and what was always so at any time; all else from its beginning on."""
     undated = statement.slot.stable or statement.slot.name == "plan"
     return Document(
         id=fact.id,
-        collection=collection_name("viewer", fact.subject),
-        kind="fact",
+        collection=collection_name("viewer" if fact.speaker is None else "claims", fact.subject),
+        kind="fact" if fact.speaker is None else "claim",
         text=statement.text,
         at=fact.at,
         provenance=fact.sources,
         subject=fact.subject,
-        author=fact.subject,
-        stream_id=stream_id,
+        author=fact.speaker or fact.subject,
+        stream_id=fact.stream_id,
         valid_at=None if undated else min(fact.begins, fact.at),
         invalid_at=fact.invalid_at,
     )
@@ -109,20 +125,35 @@ def end(connection: Connection, fact: Fact, by: str, *, now: int) -> None:
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == fact.id).values(invalid_at=at))
 
 
-def confirm(connection: Connection, fact: Fact) -> None:
-    """Store the sources and the salience of a fact that was said again."""
-    connection.execute(update(FACT).where(FACT.c.id == fact.id).values(salience=fact.salience))
-    changed = update(DOCUMENT).where(DOCUMENT.c.id == fact.id).values(provenance=list(map(clean, fact.sources)))
+def confirm(connection: Connection, fact: Fact, *, at: int) -> list[str]:
+    """Store the sources and the salience of a fact that was said again at that moment; return the documents to index.
+
+    One that had faded is back.
+    """
+    faded = connection.scalar(select(FACT.c.faded_at).where(FACT.c.id == fact.id)) is not None
+    fresh = {"salience": fact.salience, "used_at": at, "faded_at": None}
+    connection.execute(update(FACT).where(FACT.c.id == fact.id).values(**fresh))
+    shown: dict[str, Any] = {"superseded": False, "indexed_model": None} if faded else {}
+    values = {"provenance": list(map(clean, fact.sources)), **shown}
+    changed = update(DOCUMENT).where(DOCUMENT.c.id == fact.id).values(**values)
     seq = connection.scalar(changed.returning(DOCUMENT.c.seq))
     line_seq = connection.scalar(select(LINE.c.seq).where(LINE.c.id == clean(fact.sources[-1])))
     if seq is not None and line_seq is not None:
         connection.execute(insert(SOURCE).prefix_with("OR IGNORE").values(line_seq=line_seq, document_seq=seq))
+    return [fact.id] if faded else []
 
 
 def date_message(connection: Connection, source: str, *, valid_at: int | None = None, invalid_at: int | None = None) -> None:
     """Note from when or until when a viewer's message is true as a statement; None leaves that as it is."""
     given = {name: value for name, value in (("valid_at", valid_at), ("invalid_at", invalid_at)) if value is not None}
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.id == derived_id("message", source)).values(**given))
+
+
+def past(connection: Connection, sources: Iterable[str]) -> dict[str, datetime]:
+    """Return until when these messages are true as statements, of those that are past, or will be."""
+    by_document = {derived_id("message", source): source for source in sources}
+    dated = select(DOCUMENT.c.id, DOCUMENT.c.invalid_at).where(DOCUMENT.c.id.in_(IDS), DOCUMENT.c.invalid_at.is_not(None))
+    return {by_document[row.id]: moment(row.invalid_at) for row in connection.execute(dated, {"ids": packed(by_document)})}
 
 
 def remembered(connection: Connection, sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -165,10 +196,18 @@ async def lines_before(session: AsyncSession, rows: Sequence[Row[Any]]) -> list[
     return sorted(before.values(), key=lambda row: int(row.seq))
 
 
-async def texts_of(session: AsyncSession, ids: Iterable[str]) -> dict[str, str]:
-    """Return the words of these lines, whoever wrote them, by id; erased ones are missing."""
-    living = select(LINE.c.id, LINE.c.text).where(LINE.c.id.in_(IDS), LINE.c.deleted_at.is_(None))
-    return {row.id: row.text for row in (await session.execute(living, {"ids": packed(ids)})).all()}
+async def words_of(session: AsyncSession, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the words of these lines and who wrote them, by id; erased ones are missing."""
+    living = select(LINE.c.id, LINE.c.text, LINE.c.viewer_id).where(LINE.c.id.in_(IDS), LINE.c.deleted_at.is_(None))
+    return {row.id: (row.text, row.viewer_id or "") for row in (await session.execute(living, {"ids": packed(ids)})).all()}
+
+
+def unspeakable(connection: Connection, viewer_ids: Iterable[str]) -> dict[str, int]:
+    """Return until when what others said of these viewers is not to be kept: they were forgotten, or opted out (for ever)."""
+    known = list(viewer_ids)
+    everybody = tombstones.of_scope(connection, "viewer", [tombstones.EVERYBODY]).get(tombstones.EVERYBODY, -1)
+    until = dict.fromkeys(known, everybody) | tombstones.of_scope(connection, "viewer", known)
+    return until | dict.fromkeys(tombstones.of_scope(connection, "opt_out", known), _FOR_EVER)
 
 
 def restore(connection: Connection, gone: Sequence[str]) -> list[str]:
@@ -184,10 +223,12 @@ def restore(connection: Connection, gone: Sequence[str]) -> list[str]:
             heir = _heir(connection, row.superseded_by, erased)
             if heir is None:
                 _reopen(connection, row)
+                decisions.hand_on(connection, row.id, gone, None)
                 restored.append(str(row.id))
             else:
                 begins = connection.scalar(select(DOCUMENT.c.at).where(DOCUMENT.c.id == heir.id)) or heir.created_at
                 _close(connection, row, heir.valid_at or begins, heir.id)
+                decisions.hand_on(connection, row.id, gone, (heir.id, heir.valid_at or begins))
     return restored
 
 

@@ -69,6 +69,11 @@ class Folders(Generic[C]):
         with self._changed:
             return sum(len(folder.touched) for folder in self._folders.values())
 
+    def opened(self) -> list[str]:
+        """Return the folders that are open."""
+        with self._changed:
+            return [name for name, folder in self._folders.items() if folder.client is not None]
+
     def __len__(self) -> int:
         """Return how many folders are open."""
         with self._changed:

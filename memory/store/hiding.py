@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, select, update
 
 from memory.normalise import spaced
+from memory.store.collections import collection_name
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
 from memory.store.episodes import TURN, lines_by_id
 from memory.store.scrub import clean
@@ -126,6 +127,13 @@ def unfounded(connection: Connection, collection: str, until: int) -> list[str]:
     founded = select(SOURCE.c.document_seq).where(SOURCE.c.document_seq == DOCUMENT.c.seq).exists()
     wanted = select(DOCUMENT.c.id).where(DOCUMENT.c.collection == collection, DOCUMENT.c.at <= until, ~founded)
     return list(connection.scalars(wanted.order_by(DOCUMENT.c.seq)))
+
+
+def claims_about(connection: Connection, viewer_id: str, until: int, words: str = "") -> list[str]:
+    """Return the ids of what others claim about a viewer, of what holds these words in a row alone where some are given."""
+    told = (DOCUMENT.c.collection == collection_name("claims", viewer_id), DOCUMENT.c.at <= until)
+    rows = connection.execute(select(DOCUMENT.c.id, DOCUMENT.c.text).where(*told).order_by(DOCUMENT.c.seq)).all()
+    return [row.id for row in rows if not words or spaced(words) in spaced(row.text)]
 
 
 def words_of(connection: Connection, seqs: Sequence[int]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from memory.model import Document
 from memory.receipts import Holding
@@ -25,12 +25,14 @@ def counted(connection: Connection, viewer_id: str) -> Holding:
     living = (DOCUMENT.c.collection == collection_name("viewer", viewer_id), DOCUMENT.c.superseded.is_(False))
     kinds = select(DOCUMENT.c.kind, func.count().label("held")).where(*living).group_by(DOCUMENT.c.kind)
     held = {row.kind: row.held for row in connection.execute(kinds)}
+    whose = or_(DOCUMENT.c.subject == identity, DOCUMENT.c.author == identity)
+    claims = (DOCUMENT.c.kind == "claim", whose, DOCUMENT.c.superseded.is_(False))
     newest = select(DOCUMENT.c.id).where(*living).order_by(DOCUMENT.c.seq.desc()).limit(_NEWEST)
     return Holding(
         viewer_id=identity,
         messages=held.get("message", 0),
         facts=held.get("fact", 0),
-        claims=held.get("claim", 0),
+        claims=connection.scalar(select(func.count()).where(*claims)) or 0,
         records=len(records.about(connection, viewer_id)),
         newest=tuple(connection.scalars(newest)),
         opted_out=bool(tombstones.of_scope(connection, "opt_out", [identity])),
@@ -78,6 +80,10 @@ def _lines(connection: Connection, seqs: list[int]) -> list[dict[str, Any]]:
 
 def _memories(connection: Connection, viewer_id: str) -> list[Document]:
     """Return the memories of and about the viewer, those of the past too; whole turns hold the words of others as well."""
-    own = or_(DOCUMENT.c.collection == collection_name("viewer", viewer_id), DOCUMENT.c.subject == viewer_id)
+    own = or_(
+        DOCUMENT.c.collection == collection_name("viewer", viewer_id),
+        DOCUMENT.c.subject == viewer_id,
+        and_(DOCUMENT.c.kind == "claim", DOCUMENT.c.author == viewer_id),
+    )
     found = select(DOCUMENT).where(own, hiding.RESTS_ON_LIVING_LINES).order_by(DOCUMENT.c.seq)
     return [document_of(row) for row in connection.execute(found)]

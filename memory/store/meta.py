@@ -28,6 +28,11 @@ def store_value(connection: Connection, key: str, value: str) -> None:
     connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"value": clean(value)}))
 
 
+def channel_id(connection: Connection) -> str | None:
+    """Return the id of the channel whose memory it is, which is that of its broadcaster."""
+    return value_of(connection, _CHANNEL)
+
+
 def claim(connection: Connection, channel: Channel) -> None:
     """Make the memory this channel's, or check that it is.
 
@@ -42,6 +47,11 @@ def claim(connection: Connection, channel: Channel) -> None:
             f"this data directory holds the memory of channel {owner}, not of {channel.id} ({channel.login}): "
             "choose another data directory for this channel"
         )
+
+
+def owner(connection: Connection) -> str | None:
+    """Return the id of the channel whose memory this is."""
+    return value_of(connection, _CHANNEL)
 
 
 def counts(connection: Connection) -> dict[str, int]:

@@ -111,6 +111,16 @@ def check_schema(path: Path) -> None:
     raise _too_new(path, current)
 
 
+def revision_of(path: Path) -> str:
+    """Return the revision of a file's schema, empty where it has none."""
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": 5})
+    try:
+        with engine.connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision() or ""
+    finally:
+        engine.dispose()
+
+
 def _too_new(path: Path, revision: str | None) -> SchemaTooNew:
     return SchemaTooNew(
         f"{path} has schema {revision}, which this version does not know: a newer version wrote it. Install that "

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, not_, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.model import Job, JobRow
@@ -20,6 +20,7 @@ from memory.store.tables import MemoryJob, table_of
 ErrorKind = Literal["temporary", "permanent", "unknown", "crash"]
 STATES = ("ready", "leased", "done", "dead")
 ERROR_CHARACTERS = 500
+_FEWER = 5  # bits: a 32nd
 
 
 _JOB = table_of(MemoryJob)
@@ -30,6 +31,14 @@ _LEASED = _C.state == "leased"
 # Statements of the hot path are built once: building them each time costs more than running them.
 _ADDED = insert(_JOB)
 _ADD = Prepared(_ADDED.on_conflict_do_nothing(index_elements=["key"]), without=("id",))
+_RANK = case(
+    (_C.state == "leased", 0),
+    (and_(_C.state == "ready", not_(_FRESH)), 1),
+    (_C.state == "dead", 2),
+    (_C.state == "ready", 3),
+    else_=4,
+)
+_DUE = case((_C.state.in_(("leased", "ready")), _C.run_after), else_=0)
 _CLEARED = {"state": "ready", "attempts": 0, "crashes": 0, "last_error": None, "error_kind": None}
 _ARMED = {name: _ADDED.excluded[name] for name in ("payload", "run_after", "updated_at")}
 _ARM = Prepared(_ADDED.on_conflict_do_update(index_elements=["key"], set_={**_ARMED, **_CLEARED, **_FREE}), without=("id",))
@@ -75,8 +84,9 @@ def claim(
     """Lease the next jobs, in the order in which they fell due; return them, none where nothing is due.
 
     The oldest due job names the kind. Jobs that never failed come together with others of that kind, as many as `groups` allows
-    for it; a job that failed or crashed before comes alone. Kinds that `groups` does not name are left where they are. `early`
-    also takes jobs that lie in the future, but only such as were never tried.
+    for it; a job that failed before comes alone. Jobs whose process died come in groups of a 32nd for each time it did: most of
+    them were only near the one that is at fault, and that one stands alone in the end. Kinds that `groups` does not name are
+    left where they are. `early` also takes jobs that lie in the future, but only such as were never tried.
     """
     waiting = and_(_C.state == "ready", _C.kind.in_(tuple(groups)))
     at = _C.run_after <= milliseconds(due)
@@ -85,10 +95,9 @@ def claim(
     first = connection.execute(select(_C.id, _C.kind, _C.attempts, _C.crashes).where(ripe).order_by(*order).limit(1)).first()
     if first is None:
         return []
-    if first.attempts or first.crashes:
-        chosen = select(_C.id).where(_C.id == first.id)
-    else:
-        chosen = select(_C.id).where(ripe, _C.kind == first.kind, _FRESH).order_by(*order).limit(groups[first.kind])
+    alike = and_(ripe, _C.kind == first.kind, _C.attempts == first.attempts, _C.crashes == first.crashes)
+    most = 1 if first.attempts else max(1, groups[first.kind] >> _FEWER * first.crashes)
+    chosen = select(_C.id).where(alike).order_by(*order).limit(most)
     leased = (
         update(_JOB)
         .where(_C.id.in_(chosen))
@@ -167,13 +176,22 @@ def recover(connection: Connection, *, now: datetime, max_crashes: int, everythi
 
 
 def listed(connection: Connection, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:
-    """Return jobs, oldest first, of one state and kind where named."""
-    statement = select(_JOB).order_by(_C.id).limit(limit)
+    """Return jobs of one state and kind where named: under way, failing, dead, waiting (as they fall due), then finished.
+
+    Finished ones come newest first.
+    """
+    statement = select(_JOB).order_by(_RANK, _DUE, _C.updated_at.desc(), _C.id).limit(limit)
     if state is not None:
         statement = statement.where(_C.state == state)
     if kind is not None:
         statement = statement.where(_C.kind == kind)
     return [_shown(row) for row in connection.execute(statement)]
+
+
+def keyed(connection: Connection, prefix: str) -> list[JobRow]:
+    """Return the jobs whose key begins so, in the order in which they were made."""
+    begins = (_C.key >= prefix, _C.key < prefix + "\U0010ffff")
+    return [_shown(row) for row in connection.execute(select(_JOB).where(*begins).order_by(_C.id))]
 
 
 def _shown(row: Row[Any]) -> JobRow:
@@ -188,6 +206,9 @@ def _shown(row: Row[Any]) -> JobRow:
         run_after=moment(row.run_after),
         last_error=row.last_error,
         error_kind=row.error_kind,
+        updated_at=moment(row.updated_at),
+        lease_until=moment(row.lease_until),
+        payload=row.payload,
     )
 
 
@@ -197,10 +218,17 @@ def counts(connection: Connection) -> dict[str, int]:
     return dict.fromkeys(STATES, 0) | {row.state: row.jobs for row in found}
 
 
-def oldest_ready(connection: Connection, *, now: datetime) -> float:
-    """Return the age in seconds of the oldest job that waits, 0.0 where none does."""
-    oldest = connection.scalar(select(func.min(_C.created_at)).where(_C.state == "ready"))
-    return 0.0 if oldest is None else max(0.0, (milliseconds(now) - oldest) / 1000)
+def lag(connection: Connection, *, now: datetime, kinds: Sequence[str] | None = None) -> tuple[int, float]:
+    """Return how many jobs wait, of `kinds` alone where named, and the age in seconds of the oldest; 0.0 where none does."""
+    waiting = select(func.count(), func.min(_C.created_at)).where(_C.state == "ready")
+    number, oldest = connection.execute(waiting if kinds is None else waiting.where(_C.kind.in_(kinds))).one()
+    return number, 0.0 if oldest is None else max(0.0, (milliseconds(now) - oldest) / 1000)
+
+
+def waiting(connection: Connection, kind: str) -> int:
+    """Return how many jobs of this kind wait to be run."""
+    found: int = connection.execute(select(func.count()).where(_C.state == "ready", _C.kind == kind)).scalar_one()
+    return found
 
 
 def newest_done(connection: Connection, kind: str) -> int | None:

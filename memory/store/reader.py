@@ -8,7 +8,8 @@ from sqlalchemy import Row, Select, and_, func, or_, select
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
-from memory.store import fulltext
+from memory.relations import Edge
+from memory.store import beliefs, fulltext, graph
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import DOCUMENT, LINE, chunks
@@ -116,11 +117,17 @@ class Reader:
         rows = await self._rows(*(_BESIDE.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
         return {row.id: (row.before or "", row.after or "") for row in rows}
 
-    async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
+    async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
         """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.
 
-        A fact whose interval is empty was corrected: it was never true.
+        With `known_at` (transaction time), what was believed then. What is true now may end, or begin, on a day that is known:
+        the caller looks. A fact whose interval is empty was corrected, or taken back: it was never true.
         """
+        if known_at is not None:
+            async with self._database.reading() as session:
+                return await session.run_sync(
+                    lambda read: beliefs.known(read.connection(), viewer_id, as_of=as_of, known_at=known_at)
+                )
         identity = clean(viewer_id)
         own = and_(
             DOCUMENT.c.collection == collection_name("viewer", viewer_id),
@@ -128,7 +135,7 @@ class Reader:
             DOCUMENT.c.author == identity,
         )
         if as_of is None:
-            true = and_(FACT.c.expired_at.is_(None), FACT.c.invalid_at.is_(None), DOCUMENT.c.superseded.is_(False))
+            true = and_(FACT.c.expired_at.is_(None), FACT.c.faded_at.is_(None), DOCUMENT.c.superseded.is_(False))
         else:
             at = milliseconds(as_of)
             true = and_(
@@ -137,6 +144,17 @@ class Reader:
         found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true, RESTS_ON_LIVING_LINES)
         newest = (func.coalesce(FACT.c.valid_at, DOCUMENT.c.at).desc(), DOCUMENT.c.seq.desc())
         return [document_of(row) for row in await self._rows(found.order_by(*newest))]
+
+    async def claims(self, viewer_id: str) -> list[Document]:
+        """Return what others claim about a viewer and has not ended, newest first."""
+        told = (DOCUMENT.c.collection == collection_name("claims", viewer_id), DOCUMENT.c.superseded.is_(False))
+        living = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(*told, FACT.c.expired_at.is_(None))
+        return [document_of(row) for row in await self._rows(living.order_by(DOCUMENT.c.seq.desc()))]
+
+    async def edges(self, starts: Sequence[str], *, hops: int, most: int) -> list[Edge]:
+        """Return the edges of facts believed now around these entities, up to `hops` steps from them; the newest `most`."""
+        async with self._database.reading() as session:
+            return await graph.near(session, starts, hops=hops, most=most)
 
     async def lore(self) -> list[LoreEntry]:
         """Return the canon, as last synchronised, by id."""

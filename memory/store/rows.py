@@ -180,8 +180,8 @@ def stream_of(row: Row[Any]) -> Stream:
     )
 
 
-def document_of(row: Row[Any]) -> Document:
-    """Return the document of a row."""
+def document_of(row: Row[Any], **known: int | None) -> Document:
+    """Return the document of a row; `invalid_at`, where given, is the end that is known of it."""
     return Document(
         id=row.id,
         collection=row.collection,
@@ -193,7 +193,7 @@ def document_of(row: Row[Any]) -> Document:
         author=row.author,
         stream_id=row.stream_id,
         valid_at=moment(row.valid_at),
-        invalid_at=moment(row.invalid_at),
+        invalid_at=moment(known.get("invalid_at", row.invalid_at)),
     )
 
 

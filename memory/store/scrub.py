@@ -1,19 +1,18 @@
-"""The store's edge: what SQLite and UTF-8 cannot hold is replaced here, and nowhere else.
+"""The store's edge: what SQLite and UTF-8 cannot hold is replaced here (in ids even earlier, where an event is made).
 
 Lone surrogates cannot be written as UTF-8, and NUL cuts a text short in SQLite's own functions: both become U+FFFD. All else
 stays as it was written: zalgo, control characters, right-to-left marks, text of any length. A document's text is cut: it is
 what is searched and shown, while the line keeps the whole.
 """
 
-import re
+from memory.events import storable
 
 DOCUMENT_CHARACTERS = 8000
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
     """Return `text` with every character that cannot be stored replaced by U+FFFD."""
-    return _UNSTORABLE.sub("\ufffd", text)
+    return storable(text)
 
 
 def clean_or_none(text: str | None) -> str | None:

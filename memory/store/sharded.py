@@ -3,18 +3,19 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import structlog
 
 from memory.errors import CollectionLost, IndexUnavailable
 from memory.ports import Vectors
-from memory.store import chroma_files
+from memory.store import chroma_files, seals
+from memory.store.folder_client import FolderClient, FolderSpoilt, Found, GraphSpoilt, Write
 from memory.store.folders import FolderLimits, Folders
+from memory.store.seals import Graph
 from memory.store.shards import Place, Registry, chroma_name
 from memory.store.vector_cache import CachedCollection
 
@@ -22,71 +23,6 @@ _NOT_ON_DISK = "Nothing found on disk"  # a client that touched too many collect
 _PRUNE_SECONDS = 2.0
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
-
-
-class FolderClient(Protocol):
-    """One open folder. Every failure is an `IndexUnavailable` (or `ModelMismatch`); names are valid ones."""
-
-    def rows(self, name: str) -> int | None:
-        """Return how many vectors a collection has, None where there is no such collection."""
-        ...
-
-    def has(self, name: str) -> bool:
-        """Return whether there is such a collection."""
-        ...
-
-    def load(self, name: str) -> tuple[list[str], Vectors]:
-        """Return all ids and vectors of a collection."""
-        ...
-
-    def ids(self, name: str) -> set[str]:
-        """Return all ids of a collection."""
-        ...
-
-    def query(self, name: str, vector: Vectors, limit: int) -> list[tuple[str, float]]:
-        """Return up to `limit` (id, cosine), best first."""
-        ...
-
-    def create(self, name: str) -> None:
-        """Make an empty collection, in place of any that is there."""
-        ...
-
-    def upsert(self, name: str, ids: Sequence[str], vectors: Vectors) -> None:
-        """Store in one call."""
-        ...
-
-    def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Remove ids."""
-        ...
-
-    def drop(self, name: str) -> None:
-        """Remove a collection; a missing one is fine."""
-        ...
-
-    def rewrite(self, name: str) -> None:
-        """Copy a collection into a new one of the same name, so that nothing of what was deleted is left."""
-        ...
-
-    def close(self) -> None:
-        """Release everything."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
-    """Vectors for one collection; ids are distinct."""
-
-    collection: str
-    ids: Sequence[str]
-    vectors: Vectors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a search read: the hits, and the collection whole where it is small enough to be kept."""
-
-    hits: list[tuple[str, float]]
-    entry: CachedCollection | None = None
 
 
 class ShardedCollections:
@@ -101,6 +37,8 @@ class ShardedCollections:
         self._root, self._open_client, self._exact_rows = root, opener, exact_rows
         self._registry, self._registry_lock = Registry.open(root), threading.Lock()
         self._used: set[Path] = set()
+        self._graphs: dict[str, dict[str, Graph]] = {}  # of each folder, when it was opened; what was checked leaves
+        self._vouched: set[str] | None = None  # collections that are known to be whole; None: all are
         self._large: set[str] = set()
         self._folders: Folders[FolderClient] = Folders(self._open, limits)
 
@@ -109,8 +47,51 @@ class ShardedCollections:
         """How many collections are open in Chroma, each at 2.6 MiB."""
         return self._folders.touched
 
+    @property
+    def identity(self) -> str:
+        """The name of this index: another one where its files were lost and made anew."""
+        return self._registry.identity
+
+    def places(self) -> int:
+        """Return how many collections have a place."""
+        return len(self.names())
+
+    def names(self) -> set[str]:
+        """Return what all collections are called in the folders."""
+        with self._registered():
+            return self._registry.everything()
+
+    def doubt(self) -> None:
+        """Take every collection for lost until it is vouched for: the index came without what SQL says is in it."""
+        self._vouched = set()
+
+    def vouch(self, collections: Iterable[str]) -> None:
+        """These collections hold what they should."""
+        if self._vouched is not None:
+            self._vouched.update(collections)
+
+    def trust(self) -> None:
+        """All collections hold what they should."""
+        self._vouched = None
+
+    def look(self) -> bool:
+        """Return whether files of the index were taken away under it; what is left of it is opened anew."""
+        if self._registry.moved():
+            self._folders.close()
+            with self._registered():
+                self._registry.close()
+                self._registry = Registry.open(self._root)
+            self._large.clear()
+            return True
+        gone = [folder for folder in self._folders.opened() if not chroma_files.exists(self._root / folder)]
+        for folder in gone:
+            self._recycle(folder)
+        return bool(gone)
+
     def search(self, collection: str, vector: Vectors, limit: int) -> Found:
         """Read a small collection whole and score it, or ask Chroma."""
+        if self._vouched is not None and collection not in self._vouched:
+            raise _lost([collection])
 
         def work(client: FolderClient, name: str) -> Found | None:
             rows = self._exact_rows + 1 if collection in self._large else client.rows(name)
@@ -146,7 +127,7 @@ class ShardedCollections:
         try:
             for write in sorted(writes, key=lambda write: (places[names[write.collection]][0].folder, write.collection)):
                 place, _ = places[names[write.collection]]
-                if self._write(place, write, chunk, fresh=place.name not in made and not place.made):
+                if self._written(place, write, chunk, fresh=place.name not in made and not place.made):
                     made.append(place.name)
                 else:
                     lost.append(write.collection)
@@ -164,9 +145,14 @@ class ShardedCollections:
             return
         with self._registered():
             self._registry.mark_unclean(place.name, place.folder)
-        with self._folders.lease(place.folder, place.name) as client:
-            if client.has(place.name):
-                client.delete(place.name, ids)
+        try:
+            with self._folders.lease(place.folder, place.name) as client:
+                if client.has(place.name):
+                    self._check(place)
+                    client.delete(place.name, ids)
+        except IndexUnavailable as error:
+            if not self._hopeless(place.folder, error):
+                raise
 
     def drop(self, collection: str) -> None:
         """Remove a collection; one in a folder that is no database any more takes the folder with it."""
@@ -176,13 +162,12 @@ class ShardedCollections:
             return
         with self._registered():
             self._registry.forget(place.name, place.folder)
+        self._graphs.get(place.folder, {}).pop(place.name, None)
         try:
             with self._folders.lease(place.folder, place.name) as client:
                 client.drop(place.name)
         except FolderSpoilt:
-            log.warning("index_folder_removed", folder=place.folder)
-            with self._folders.closed(place.folder):
-                self._remove(place.folder)
+            self._discard(place.folder)
 
     def vacuum(self) -> int:
         """Clean every folder where something was deleted; return how many.
@@ -209,8 +194,9 @@ class ShardedCollections:
         deadline = time.monotonic() + _PRUNE_SECONDS
         for path in sorted(self._used):
             if path.is_dir() and time.monotonic() < deadline:
-                with suppress(OSError):  # only room on the disk is lost, and the next close tries again
+                with suppress(OSError, sqlite3.Error):  # only room on the disk is lost, and the next close tries again
                     chroma_files.prune(path)
+                    chroma_files.seal(path)
 
     @contextmanager
     def _registered(self) -> Iterator[None]:
@@ -229,7 +215,12 @@ class ShardedCollections:
         place = self._find(collection)
         if place is None:
             return None
-        found = self._retried(place, work)
+        try:
+            found = self._retried(place, work)
+        except IndexUnavailable as error:
+            if self._hopeless(place.folder, error):
+                raise _lost([collection]) from error
+            raise
         if found is None and (again := self._find(collection)) is not None and again.made and again.folder == place.folder:
             raise _lost([collection])
         return found
@@ -237,7 +228,7 @@ class ShardedCollections:
     def _retried(self, place: Place, work: Callable[[FolderClient, str], T]) -> T:
         try:
             return self._once(place, work)
-        except FolderSpoilt:
+        except (FolderSpoilt, GraphSpoilt):
             raise
         except IndexUnavailable as error:
             log.info("index_read_retried", folder=place.folder, error=str(error))
@@ -251,11 +242,51 @@ class ShardedCollections:
 
     def _once(self, place: Place, work: Callable[[FolderClient, str], T]) -> T:
         with self._folders.lease(place.folder, place.name) as client:
+            self._check(place)
             return work(client, place.name)
+
+    def _check(self, place: Place) -> None:
+        """See that the collection's graph is what Chroma wrote, before Chroma reads it for the first time."""
+        graph = self._graphs.get(place.folder, {}).get(place.name)
+        if graph is None:
+            return
+        if not seals.sound(self._root / place.folder, graph):
+            msg = f"The graph of {place.name} in {self._root / place.folder} was spoilt; it is built anew from the database."
+            raise GraphSpoilt(msg)
+        self._graphs[place.folder].pop(place.name, None)
+
+    def _hopeless(self, folder: str, error: IndexUnavailable) -> bool:
+        """Return whether a failure does not pass by itself; a folder that is no whole database goes."""
+        if isinstance(error, GraphSpoilt) or "hnsw" in str(error).lower():
+            return True
+        if not isinstance(error, FolderSpoilt):
+            try:
+                with self._folders.closed(folder):
+                    whole = not chroma_files.exists(self._root / folder) or chroma_files.sound(self._root / folder)
+            except (OSError, IndexUnavailable):
+                return False
+            if whole:
+                return False
+        self._discard(folder)
+        return True
+
+    def _discard(self, folder: str) -> None:
+        log.warning("index_folder_removed", folder=folder)
+        with self._folders.closed(folder):
+            self._remove(folder)
 
     def _recycle(self, folder: str) -> None:
         with self._folders.closed(folder):
             log.info("index_folder_recycled", folder=folder)
+
+    def _written(self, place: Place, write: Write, chunk: int, *, fresh: bool) -> bool:
+        """Store; return False where the collection is lost."""
+        try:
+            return self._write(place, write, chunk, fresh=fresh)
+        except IndexUnavailable as error:
+            if self._hopeless(place.folder, error):
+                return False
+            raise
 
     def _write(self, place: Place, write: Write, chunk: int, *, fresh: bool) -> bool:
         for start in range(0, len(write.ids), chunk):
@@ -264,6 +295,7 @@ class ShardedCollections:
                     if not fresh:
                         return False
                     client.create(place.name)
+                self._check(place)
                 client.upsert(place.name, write.ids[start : start + chunk], write.vectors[start : start + chunk])
         return True
 
@@ -274,13 +306,19 @@ class ShardedCollections:
         try:
             with self._registered():
                 wanted = self._registry.names(folder)
-            present = set(chroma_files.names(path))
+            if not chroma_files.sound(path):
+                self._remove(folder)
+                return
+            found, present = chroma_files.tune(path), set(chroma_files.names(path))
             client = self._open_client(path)
             try:
                 for name in present - wanted:
                     client.drop(name)
                 for name in present & set(names):
-                    client.rewrite(name)
+                    if seals.sound(path, found[name]) if name in found else True:
+                        client.rewrite(name)
+                    else:
+                        client.drop(name)  # it is found lost by who reads it, and built anew
             finally:
                 client.close()
             chroma_files.sweep(path)
@@ -301,8 +339,11 @@ class ShardedCollections:
             path.mkdir(parents=True, exist_ok=True)
             if not chroma_files.exists(path):
                 self._open_client(path).close()
-            chroma_files.tune(path)
+            self._graphs[folder] = chroma_files.tune(path)
         except (sqlite3.OperationalError, OSError) as error:
+            if "no such table" in str(error):
+                msg = f"The folder {path} of the index is empty; `ricordo reindex` builds it anew."
+                raise FolderSpoilt(msg) from error
             msg = f"The folder {path} of the index cannot be opened: {error}. Check its permissions and the room on the disk."
             raise IndexUnavailable(msg) from error
         except sqlite3.DatabaseError as error:
@@ -310,10 +351,6 @@ class ShardedCollections:
             raise FolderSpoilt(msg) from error
         self._used.add(path)
         return self._open_client(path)
-
-
-class FolderSpoilt(IndexUnavailable):
-    """The database of a folder cannot be read by SQLite: all its collections are to be built anew."""
 
 
 def _lost(collections: Sequence[str]) -> CollectionLost:

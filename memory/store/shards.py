@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
+from uuid import uuid4
 
 from memory.errors import IndexUnavailable
 
@@ -28,6 +29,7 @@ CREATE TABLE IF NOT EXISTS place (
     UNIQUE (kind, ordinal)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS counter (kind TEXT PRIMARY KEY, next INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS identity (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS unclean (folder TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (folder, name)) WITHOUT ROWID;
 """
 
@@ -71,9 +73,14 @@ def _kind_word(collection: str) -> str:
 class Registry:
     """The places of all collections, in one small SQLite file. One thread at a time; every change is one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         """Work on an open connection: `Registry.open` makes it."""
         self._db = connection
+        self._path = path
+        self._inode = path.stat().st_ino
+        with _Transaction(connection):
+            connection.execute("INSERT INTO identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM identity)", (uuid4().hex,))
+        self.identity: str = connection.execute("SELECT id FROM identity").fetchone()[0]
 
     @classmethod
     def open(cls, root: Path) -> Self:
@@ -108,7 +115,18 @@ class Registry:
         except sqlite3.DatabaseError:
             connection.close()
             return None
-        return cls(connection)
+        return cls(connection, path)
+
+    def moved(self) -> bool:
+        """Return whether the file is gone from its place, or another lies there."""
+        try:
+            return self._path.stat().st_ino != self._inode
+        except OSError:
+            return True
+
+    def everything(self) -> set[str]:
+        """Return the names of all collections that have a place."""
+        return {row[0] for row in self._db.execute("SELECT name FROM place")}
 
     def find(self, name: str) -> Place | None:
         """Return where a collection lives, None where it has no place."""

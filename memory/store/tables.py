@@ -159,10 +159,13 @@ class DocumentSourceRow(Row, table=True):
 
 
 class FactRow(Row, table=True):
-    """A bi-temporal statement; the document of the same id holds its text, collection and provenance."""
+    """A bi-temporal statement, a fact or a claim; the document of the same id holds its text, collection and provenance."""
 
     __tablename__ = "fact"
-    __table_args__ = (Index(None, "subject", "predicate"),)
+    __table_args__ = (
+        Index(None, "subject", "predicate"),
+        Index("ix_fact_speaker", "speaker", sqlite_where=text("speaker IS NOT NULL")),
+    )
     id: str = Field(sa_column=Column(String, ForeignKey("document.id", ondelete="CASCADE"), primary_key=True))
     subject: str
     predicate: str
@@ -176,6 +179,37 @@ class FactRow(Row, table=True):
     salience: float = 0.0
     confidence: float = 1.0
     superseded_by: str | None = None
+    speaker: str | None = None  # who claims it; None: a fact, which its subject stated
+    uses: int = Field(sa_column=Column(Integer, nullable=False, server_default="0"))  # answers that it stood behind
+    used_at: int | None = Field(default=None, sa_type=BigInteger)
+    faded_at: int | None = Field(default=None, sa_type=BigInteger)  # out of retrieval since then, never out of the record
+
+
+class DecisionRow(Row, table=True):
+    """What was decided about a fact, always appended: what was believed when can be read from it, and taken back."""
+
+    __tablename__ = "decision"
+    __table_args__ = (Index(None, "fact_id"), Index(None, "act"))
+    seq: int | None = _key()
+    act: int = Field(sa_type=BigInteger)  # what was decided together
+    fact_id: str = Field(sa_column=Column(String, ForeignKey("fact.id", ondelete="CASCADE"), nullable=False))
+    at: int = Field(sa_type=BigInteger)
+    verb: str = Field(sa_type=String(8))  # assert | confirm | end | reopen | retract
+    step: str = Field(sa_type=String(12))  # what settled it
+    invalid_at: int | None = Field(default=None, sa_type=BigInteger)  # until when it holds, from here on
+    by_id: str | None = None  # the fact that says so
+
+
+class EdgeRow(Row, table=True):
+    """An entity and what a fact or claim relates it to. Its times, and its provenance, are those of the fact."""
+
+    __tablename__ = "edge"
+    __table_args__ = (Index(None, "head"), Index(None, "tail"))
+    fact_id: str = Field(sa_column=Column(String, ForeignKey("fact.id", ondelete="CASCADE"), primary_key=True))
+    head: str  # "viewer:101"
+    relation: str
+    tail: str  # "place:torino", "viewer:202"
+    name: str  # of the tail, as it was said
 
 
 class LoreEntryRow(Row, table=True):
@@ -221,7 +255,7 @@ class AuditRow(Row, table=True):
     __tablename__ = "audit"
     seq: int | None = _key()
     at: int = Field(sa_type=BigInteger)
-    verb: str = Field(sa_type=String(12))  # forget | correct | opt_out | opt_in
+    verb: str = Field(sa_type=String(12))  # forget | correct | opt_out | opt_in | undo | rollback | a state tool
     by: str | None = None
     viewer_id: str | None = None
     lines: int = 0
@@ -239,6 +273,17 @@ class CorrectionRow(Row, table=True):
     by: str | None = None
     command_id: str | None = None
     line_ids: list[str] = Field(sa_type=JSON)
+
+
+class StateCallRow(Row, table=True):
+    """A tool call on structured state that was carried out: its key, its turn, and whom it keeps out of that turn's facts."""
+
+    __tablename__ = "state_call"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    key: str = Field(primary_key=True)
+    turn_id: str | None = Field(default=None, index=True)
+    at: int = Field(sa_type=BigInteger)
+    held: list[str] = Field(sa_type=JSON)  # viewer ids
 
 
 class MemoryJob(Row, table=True):

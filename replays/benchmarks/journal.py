@@ -33,13 +33,22 @@ class Journal:
         if not whole:
             self.path.write_bytes(_line(run))
             return
-        if json.loads(whole[0]) != dict(run):
+        rows = [self._read(line, number) for number, line in enumerate(whole, start=1)]
+        if rows[0] != dict(run):
             raise BenchmarkError(
                 f"{self.path} holds another run (other questions, settings or model). Choose another --out, or remove it"
             )
-        rows = [json.loads(line) for line in whole[1:]]
-        self.rows = {row["id"]: row for row in rows}
+        self.rows = {row["id"]: row for row in rows[1:]}
         self.path.write_bytes(b"".join(whole))
+
+    def _read(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict) or (number > 1 and not isinstance(row.get("id"), str)):
+            raise BenchmarkError(f"{self.path}, line {number}: damaged. Remove that line to have its question asked again")
+        return row
 
     def missing(self, ids: Sequence[str]) -> set[str]:
         """Return the questions that are still to be asked."""

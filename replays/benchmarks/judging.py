@@ -14,6 +14,8 @@ from bot.llm_values import ChatMessage, Completion
 from replays.benchmarks.journal import Journal
 from replays.benchmarks.loading import BenchmarkError, Fields
 
+UNANSWERABLE = ("abstention", "adversarial")  # the categories whose questions have no answer in the conversation
+NOT_SAID = "Nothing of the kind was said of whom the question is about."
 JUDGE_TOKENS = 10
 ANSWER_TOKENS = 200
 _PLAIN = (
@@ -114,13 +116,13 @@ async def answer(rows: Sequence[Mapping[str, Any]], judging: Judging) -> None:
         notes = row["block"] or "(no notes)"
         prompt = f"{_ANSWER}\n\nNotes:\n{notes}\n\nQuestion: {row['question']}"
         written = await _told(judging.writer.chat([ChatMessage(role="user", content=prompt)], max_tokens=ANSWER_TOKENS))
-        abstention = row["category"] == "abstention"
+        abstention = row["category"] in UNANSWERABLE
         case = Judged(
             id=row["id"],
             type=row["category"],
             abstention=abstention,
             question=row["question"],
-            gold=row["answer"],
+            gold=row["answer"] or (NOT_SAID if abstention else ""),
             answer=written.text,
         )
         right, said = await _told(verdict(judging.judge, case))
@@ -138,19 +140,24 @@ async def _told(asked: Any) -> Any:  # noqa: ANN401 whatever the call gives
         raise BenchmarkError(f"{error}. What was answered so far is kept: run the command again to go on") from None
 
 
-def judged_summary(journal: Journal) -> dict[str, Any]:
-    """Return the judge's agreement by type, the share of right answers by type, and the tokens of it all."""
+def judged_summary(journal: Journal, prices: tuple[float, float] = (0.0, 0.0)) -> dict[str, Any]:
+    """Return the judge's agreement by type, the share of right answers by type, and the tokens and the cost of it all.
+
+    `prices` are those of a million tokens read and written; without any the cost is None.
+    """
     rows = list(journal.rows.values())
     cases = [row for row in rows if row["id"].startswith("calibration:")]
     answers = [row for row in rows if row["id"].startswith("answer:")]
     right = _by_type(answers, lambda row: bool(row["right"]))
+    read, written = (sum(row[name] for row in rows) for name in ("prompt_tokens", "completion_tokens"))
     types = [figures["value"] for name, figures in right.items() if name not in {"all", "abstention"}]
     return {
         "judge_agreement": _by_type(cases, lambda row: row["right"] == row["label"]),
         "right": right,
         "right_mean_over_types": round(sum(types) / len(types), 4) if types else None,
-        "prompt_tokens": sum(row["prompt_tokens"] for row in rows),
-        "completion_tokens": sum(row["completion_tokens"] for row in rows),
+        "prompt_tokens": read,
+        "completion_tokens": written,
+        "cost": round((read * prices[0] + written * prices[1]) / 1e6, 6) if any(prices) else None,
     }
 
 
@@ -161,14 +168,12 @@ def read_judge_cases(path: Path) -> list[Judged]:
         BenchmarkError: the file is unreadable or of another version; names line and field.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        entries = [
-            Fields(json.loads(line), file=path, where=f"line {n}") for n, line in enumerate(lines, start=1) if line.strip()
-        ]
+        lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise BenchmarkError(f"{path} is not JSON Lines: {error}") from None
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(f"{path} is not UTF-8: {error}") from None
+    entries = [_fields(line, path, number) for number, line in enumerate(lines, start=1) if line.strip()]
     return [
         Judged(
             id=entry.optional("id"),
@@ -177,10 +182,17 @@ def read_judge_cases(path: Path) -> list[Judged]:
             question=entry.need("question", str),
             gold=entry.optional("gold"),
             answer=entry.need("answer", str),
-            label=entry.all.get("label"),
+            label=None if entry.all.get("label") is None else entry.need("label", bool),
         )
         for entry in entries
     ]
+
+
+def _fields(line: str, path: Path, number: int) -> Fields:
+    try:
+        return Fields(json.loads(line), file=path, where=f"line {number}")
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(f"{path}, line {number}: not JSON: {error}") from None
 
 
 def _group(case: Judged) -> str:

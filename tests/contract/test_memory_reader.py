@@ -14,6 +14,8 @@ from memory.events import StateCall
 from memory.model import Document, KnownViewer, Said, StateRecord, Turn
 from memory.ports import MemoryReader
 from memory.record import Recorder
+from memory.state_change import StateChanger
+from memory.state_orders import StateOrder
 from memory.store import outbox
 from memory.store.database import Database
 from memory.store.reader import Reader
@@ -38,15 +40,16 @@ async def in_sql(directory: Path) -> AsyncIterator[Told]:
     database = await Database.open(directory / "memory.db")
     book = ViewerBook()
     recorder = Recorder(database, enqueue=outbox.enqueue, clock=a_clock(), book=book)
+    states = StateChanger(database, a_clock())
     await recorder.begin_stream(a_stream("s0", after=-100))
     await recorder.begin_stream(a_stream())
     await recorder.observe(BATCH)
     await recorder.record(Turn(batch=BATCH, recall=None, said=Said(state="silent")))
     for number, expires in ((1, None), (2, (NOON - timedelta(days=1)).isoformat())):
         arguments = {"id": f"r{number}", "viewer": "101", "text": "giocare", "expires_at": expires}
-        await recorder.apply_state(StateCall(at=NOON, tool="note_set", arguments=arguments))
+        await states.change(StateOrder(call=StateCall(at=NOON, tool="note_set", arguments=arguments)))
     value = {"id": "c1", "key": "gioco", "value": "Celeste"}
-    await recorder.apply_state(StateCall(at=NOON, tool="channel_set", arguments=value))
+    await states.change(StateOrder(call=StateCall(at=NOON, tool="channel_set", arguments=value)))
     await recorder.sync_lore([CANON])
     yield Told(Reader(database, book))
     await database.close()

@@ -8,7 +8,7 @@ from builders_live import at, viewer
 from fakes import twitch_payloads as payloads
 from twitchio.models.eventsub_ import create_event_instance
 
-from bot.twitch import message_of, notice_of
+from bot.twitch_events import message_of, notice_of
 
 HOME, ALICE, BOB = viewer("casa"), viewer("alice"), viewer("bob")
 SUB = {"sub_tier": "1000", "is_prime": False, "duration_months": 1}

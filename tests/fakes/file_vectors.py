@@ -19,6 +19,7 @@ class FileVectors:
         self._file.execute("CREATE TABLE IF NOT EXISTS vector (collection, id, v BLOB, PRIMARY KEY (collection, id))")
         self.faults: list[Exception] = []
         self.broken: set[str] = set()
+        self.vouched: set[str] | None = None
         self.upserts: list[tuple[str, int]] = []
         self.dropped: list[str] = []
         self.moment: Callable[[str], None] = lambda _: None
@@ -63,6 +64,26 @@ class FileVectors:
     async def ids(self, collection: str) -> set[str]:
         self._fault(collection)
         return {row[0] for row in self._file.execute("SELECT id FROM vector WHERE collection = ?", (collection,))}
+
+    @property
+    def identity(self) -> str:
+        return "file"
+
+    def doubt(self) -> None:
+        self.vouched = set()
+
+    def vouch(self, collections: Sequence[str]) -> None:
+        if self.vouched is not None:
+            self.vouched.update(collections)
+
+    def trust(self) -> None:
+        self.vouched = None
+
+    async def names(self) -> set[str]:
+        return {row[0] for row in self._file.execute("SELECT DISTINCT collection FROM vector")}
+
+    async def look(self) -> bool:
+        return False
 
     async def vacuum(self) -> int:
         return 0

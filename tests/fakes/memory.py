@@ -94,7 +94,7 @@ class FakeMemory(Memory):
         self._call("apply_state")
         self.calls.append(call)
 
-    async def run_jobs(self) -> int:
+    async def run_jobs(self, limit: int | None = None) -> int:
         self._call("run_jobs")
         return 0
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
+from memory.relations import Edge
 
 
 class InMemoryReader:
@@ -17,6 +18,7 @@ class InMemoryReader:
         self.known_streams: list[Stream] = []
         self.entries: list[LoreEntry] = []
         self.records: list[StateRecord] = []
+        self.links: list[Edge] = []
         self.calls: list[str] = []
 
     async def stream(self, stream_id: str) -> Stream | None:
@@ -79,6 +81,15 @@ class InMemoryReader:
         self.calls.append("facts")
         own = [document for document in self.held.values() if document.kind == "fact" and document.subject == viewer_id]
         return sorted(own, key=lambda document: (document.at, document.id), reverse=True)
+
+    async def claims(self, viewer_id: str) -> list[Document]:
+        self.calls.append("claims")
+        told = [document for document in self.held.values() if document.kind == "claim" and document.subject == viewer_id]
+        return sorted(told, key=lambda document: (document.at, document.id), reverse=True)
+
+    async def edges(self, starts: Sequence[str], *, hops: int, most: int) -> list[Edge]:
+        self.calls.append("edges")
+        return [edge for edge in self.links if {edge.head, edge.tail} & set(starts) or hops][:most]
 
     async def lore(self) -> list[LoreEntry]:
         self.calls.append("lore")

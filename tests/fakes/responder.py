@@ -1,7 +1,7 @@
 """A responder that answers as its test says, and waits where the test makes it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from bot.responder import Answer, ResponderFailed
 from memory import Batch, Message, Recall
@@ -17,8 +17,8 @@ class FakeResponder:
         self.before: Callable[[], Awaitable[None]] | None = None
         self.changed_domains: tuple[str, ...] = ()
 
-    async def reply(self, batch: Batch, recall: Recall, to: Message) -> Answer:
-        self.asked.append(to)
+    async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
+        self.asked += [*also, to]
         await asyncio.sleep(0)
         if self.before is not None:
             await self.before()

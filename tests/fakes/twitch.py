@@ -8,6 +8,9 @@ from typing import Any, Self
 
 from aiohttp import WSMsgType, web
 from fakes import twitch_payloads as payloads
+from fakes.issued import issue
+from fakes.twitch_faults import Faults
+from fakes.twitch_oauth import FakeOAuth, Grant, bearer, refused
 from fakes.twitch_payloads import Json
 
 from memory import Viewer
@@ -40,11 +43,9 @@ class FakeTwitch:
         self.welcomes = True  # whether a new websocket is greeted
         self.faults: deque[Json | int] = deque()  # what the next posts meet: a status, or the body's fields
         self.silent_post = asyncio.Event()  # while set, a post is taken and never answered
-        self.access = "access-1"
-        self.refresh = "refresh-1"
-        self.also_valid: str | None = None  # a second access token of the same user
-        self.expires_in = 14_000
-        self.refreshes = 0
+        self.oauth = FakeOAuth(self.bot)
+        self.trouble = Faults()
+        self.moderated: set[str] = set()  # ids of the channels whose moderator the bot is
         self._sockets: list[_Socket] = []
         self._number = 0
         self._changed = asyncio.Condition()
@@ -52,13 +53,14 @@ class FakeTwitch:
         self.port = 0
 
     async def __aenter__(self) -> Self:
-        app = web.Application()
+        app = web.Application(middlewares=[self.trouble.middleware()])
         app.add_routes(
             [
-                web.get("/oauth2/validate", self._validate),
-                web.post("/oauth2/token", self._token),
+                *self.oauth.routes(),
                 web.get("/helix/users", self._users),
                 web.get("/helix/streams", self._streams),
+                web.get("/helix/moderation/channels", self._moderated),
+                web.get("/helix/eventsub/subscriptions", self._listed),
                 web.post("/helix/eventsub/subscriptions", self._subscribe),
                 web.post("/helix/chat/messages", self._post),
                 web.get("/ws", self._websocket),
@@ -188,46 +190,29 @@ class FakeTwitch:
             if socket.id == session_id and not socket.socket.closed:
                 await socket.socket.send_str(json.dumps(message))
 
-    def _is_user(self, request: web.Request) -> bool:
-        return request.headers.get("Authorization", "").split(" ")[-1] in {self.access, self.also_valid}
+    @property
+    def access(self) -> str:
+        """The bot's access token; setting it is the death of the former one."""
+        return self.oauth.first.access
 
-    async def _validate(self, request: web.Request) -> web.Response:
-        token = request.headers.get("Authorization", "").split(" ")[-1]
-        if token == "app":
-            return web.json_response({"client_id": "client", "scopes": [], "expires_in": 5_000_000})
-        if token not in {self.access, self.also_valid}:
-            return web.json_response({"status": 401, "message": "invalid access token"}, status=401)
-        return web.json_response(
-            {
-                "client_id": "client",
-                "login": self.bot.login,
-                "user_id": self.bot.id,
-                "scopes": ["user:read:chat", "user:write:chat", "user:bot"],
-                "expires_in": self.expires_in,
-            }
-        )
+    @access.setter
+    def access(self, token: str) -> None:
+        self.oauth.first.access = issue(token)
 
-    async def _token(self, request: web.Request) -> web.Response:
-        if request.query["grant_type"] == "client_credentials":
-            return web.json_response({"access_token": "app", "expires_in": 5_000_000, "token_type": "bearer"})
-        if request.query.get("refresh_token") != self.refresh:
-            return web.json_response({"status": 400, "message": "Invalid refresh token"}, status=400)
-        self.refreshes += 1
-        self.access, self.refresh, self.expires_in = f"access-r{self.refreshes}", f"refresh-r{self.refreshes}", 14_000
-        return web.json_response(
-            {
-                "access_token": self.access,
-                "refresh_token": self.refresh,
-                "expires_in": self.expires_in,
-                "scope": ["user:read:chat"],
-                "token_type": "bearer",
-            }
-        )
+    def also_valid(self, token: str) -> None:
+        """Let the bot's account have a second pair of tokens."""
+        self.oauth.grants.append(Grant(user=self.bot, access=issue(token), refresh=issue(f"refresh of {token}")))
+
+    def _user(self, request: web.Request) -> Grant | None:
+        if request.headers.get("Client-Id") != self.oauth.client_id:
+            return None
+        return self.oauth.grant_of(bearer(request))
 
     async def _users(self, request: web.Request) -> web.Response:
-        if not self._is_user(request):
-            return web.json_response({"status": 401, "message": "Invalid OAuth token"}, status=401)
-        asked = {*request.query.getall("id", []), *request.query.getall("login", [])}
+        grant = self._user(request)
+        if grant is None:
+            return refused(401, "Invalid OAuth token")
+        asked = {*request.query.getall("id", []), *request.query.getall("login", [])} or {grant.user.id}
         found = [
             {
                 "id": known.id,
@@ -241,7 +226,7 @@ class FakeTwitch:
                 "view_count": 0,
                 "created_at": "2020-01-01T00:00:00Z",
             }
-            for known in (self.bot, self.channel)
+            for known in (self.bot, self.channel, *self.people.values())
             if known.id in asked or known.login in asked
         ]
         return web.json_response({"data": found})
@@ -249,16 +234,35 @@ class FakeTwitch:
     async def _streams(self, _: web.Request) -> web.Response:
         return web.json_response({"data": [self.stream] if self.stream else [], "pagination": {}})
 
+    async def _moderated(self, request: web.Request) -> web.Response:
+        grant = self._user(request)
+        if grant is None or "user:read:moderated_channels" not in grant.scopes:
+            return refused(401, "Missing scope: user:read:moderated_channels")
+        known = [{"broadcaster_id": id_, "broadcaster_login": id_, "broadcaster_name": id_} for id_ in sorted(self.moderated)]
+        return web.json_response({"data": known, "pagination": {}})
+
+    async def _listed(self, request: web.Request) -> web.Response:
+        if self._user(request) is None:
+            return refused(401, "Invalid OAuth token")
+        known = list(self.subscriptions.values())
+        body = {"data": known, "total": len(known), "total_cost": 0, "max_total_cost": 10, "pagination": {}}
+        return web.json_response(body)
+
+    def lose(self, kind: str) -> None:
+        """Drop a subscription without a word: nothing is delivered any more, and only a list of them shows it."""
+        self.subscriptions = {key: held for key, held in self.subscriptions.items() if held["type"] != kind}
+
     async def _subscribe(self, request: web.Request) -> web.Response:
         body = await request.json()
         if self.cut_subscriptions and request.transport is not None:
             request.transport.abort()
-        refused = self.forbidden.get(body["type"])
-        if refused is not None or not self._is_user(request):
-            status = refused or 401
-            return web.json_response({"status": status, "message": "subscription missing proper authorization"}, status=status)
+        status = self.forbidden.get(body["type"])
+        if self._user(request) is None:
+            return refused(401, "Invalid OAuth token")
+        if status is not None:
+            return refused(status, "subscription missing proper authorization")
         if not any(socket.id == body["transport"]["session_id"] for socket in self._sockets if not socket.socket.closed):
-            return web.json_response({"status": 400, "message": "websocket transport session does not exist"}, status=400)
+            return refused(400, "websocket transport session does not exist")
         subscription = {
             **body,
             "id": self._id("subscription"),
@@ -272,15 +276,15 @@ class FakeTwitch:
 
     async def _post(self, request: web.Request) -> web.Response:
         body = await request.json()
-        if not self._is_user(request):
-            return web.json_response({"status": 401, "message": "Invalid OAuth token"}, status=401)
+        if self._user(request) is None:
+            return refused(401, "Invalid OAuth token")
         if len(body["message"]) > WORDS_LIMIT:
-            return web.json_response({"status": 422, "message": "The message is too long"}, status=422)
+            return refused(422, "The message is too long")
         fault = self.faults.popleft() if self.faults else {}
         if isinstance(fault, int):
             self.posts.append({**body, "fault": fault})
             await self._note_change()
-            return web.json_response({"status": fault, "message": "fault"}, status=fault)
+            return refused(fault, "fault")
         self.posts.append(body)
         await self._note_change()
         if self.silent_post.is_set():

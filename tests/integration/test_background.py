@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from builders_jobs import START
+from builders_jobs import START, whole
 from fakes.noted_embedder import NotedEmbedder
 from structlog.testing import capture_logs
 
@@ -44,7 +44,9 @@ class House:
     async def open(cls, directory: Path, clock: Clock, embedder: NotedEmbedder) -> "House":
         database = await Database.open(directory / "memory.db")
         vectors = await ChromaIndex.open(directory)
-        background = Background(database, vectors=vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1))
+        background = Background(
+            database, vectors=vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1), meaning=whole
+        )
         recorder = Recorder(database, enqueue=outbox.enqueue, clock=clock, book=ViewerBook())
         return cls(directory, database, vectors, background, recorder, Jobs(database, clock))
 
@@ -119,7 +121,9 @@ async def test_a_banned_viewer_s_collection_goes_whole(house: House) -> None:
 
 async def test_live_a_turn_is_indexed_in_the_background_until_it_stops(tmp_path: Path, house: House) -> None:
     clock, embedder = WallClock(), NotedEmbedder()
-    live = Background(house.database, vectors=house.vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1))
+    live = Background(
+        house.database, vectors=house.vectors, embedder=embedder, clock=clock, limits=LIMITS, random=Random(1), meaning=whole
+    )
     await live.start(tmp_path)
     await live.start(tmp_path)
     await a_turn(house, 1)

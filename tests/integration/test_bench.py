@@ -18,11 +18,12 @@ def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) ->
     environment = os.environ | {"RICORDO_DATA": str(tmp_path / "absent")}
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     figures = {(row["bench"], row["name"]): row for row in json.loads(ended.stdout)}
-    assert {bench for bench, _ in figures} == {"replay", "record", "embed", "search", "answer"}
+    assert {bench for bench, _ in figures} == {"replay", "record", "consolidate", "embed", "search", "answer"}
     assert figures[("replay", "messages")]["value"] == 1200
     assert figures[("replay", "dead jobs")]["met"]
     assert figures[("replay", "recalls asked")]["value"] > 10
     assert figures[("record", "observe + record, 20 lines p99")]["baseline"] > 0
+    assert figures[("consolidate", "messages / s of processor time")]["value"] > 0
     assert "replay …" in ended.stderr
 
 

@@ -122,8 +122,14 @@ def test_judged_cases_are_read_and_refused_by_line_and_field(tmp_path: Path) -> 
     path.write_text(json.dumps(case) + "\n" + json.dumps({**case, "answer": 3}))
     with pytest.raises(BenchmarkError, match=r"line 2\.answer must be str"):
         read_judge_cases(path)
-    path.write_text("{")
-    with pytest.raises(BenchmarkError, match="not JSON Lines"):
+    path.write_text(json.dumps(case) + "\n" + json.dumps({**case, "label": "yes"}))
+    with pytest.raises(BenchmarkError, match=r"line 2\.label must be bool"):
+        read_judge_cases(path)
+    path.write_text(json.dumps(case) + "\n\n{")
+    with pytest.raises(BenchmarkError, match="line 3: not JSON"):
+        read_judge_cases(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(BenchmarkError, match="not UTF-8"):
         read_judge_cases(path)
     with pytest.raises(BenchmarkError, match="cannot be read"):
         read_judge_cases(tmp_path / "none")

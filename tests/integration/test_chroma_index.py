@@ -127,21 +127,53 @@ async def test_a_removed_folder_costs_its_collections_alone_until_they_are_built
     assert await index.ids("viewer-1") == {"a", "b"}
 
 
-async def test_a_spoilt_folder_is_reported_and_leaves_with_a_drop(opened: Opener, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"\x00garbage" * 5000, b""])
+async def test_a_spoilt_folder_costs_its_collections_alone_until_they_are_built_anew(
+    opened: Opener, tmp_path: Path, content: bytes
+) -> None:
     first = await opened()
     await first.upsert_many([("viewer-1", ["a"], unit(1)), ("viewer-2", ["b"], unit(1)), ("stream-1", ["s"], unit(1))])
     await first.close()
-    _write(tmp_path / "chroma" / "viewers" / "000" / "chroma.sqlite3", b"\x00garbage" * 5000)
+    _write(tmp_path / "chroma" / "viewers" / "000" / "chroma.sqlite3", content)
     index = await opened()
-    for call in (index.search("viewer-1", unit(1), 1), index.ids("viewer-1"), index.upsert("viewer-3", ["x"], unit(1))):
-        with pytest.raises(IndexUnavailable, match="reindex"):
+    for call in (index.search("viewer-1", unit(1), 1), index.ids("viewer-2"), index.upsert("viewer-2", ["x"], unit(1))):
+        with pytest.raises(CollectionLost, match="reindex"):
             await call
     assert await index.ids("stream-1") == {"s"}
-    await index.drop("viewer-1")
+    for name, document in (("viewer-1", "a"), ("viewer-2", "b")):
+        await index.drop(name)
+        await index.upsert(name, [document], unit(1))
+        assert await index.ids(name) == {document}
+
+
+async def test_an_index_in_doubt_searches_only_what_is_vouched_for(opened: Opener) -> None:
+    index = await opened()
+    await index.upsert_many([("viewer-1", ["a"], unit(1)), ("viewer-2", ["b"], unit(1))])
+    await index.close()
+    again = await opened()
+    again.doubt()
+    again.vouch(["viewer-2"])
+    assert [hit for hit, _ in await again.search("viewer-2", unit(1), 1)] == ["b"]
+    for name in ("viewer-1", "viewer-404"):
+        with pytest.raises(CollectionLost):
+            await again.search(name, unit(1), 1)
+    assert await again.ids("viewer-1") == {"a"}  # what it has can be compared with what it should have
+    again.trust()
+    assert [hit for hit, _ in await again.search("viewer-1", unit(1), 1)] == ["a"]
+    assert await again.names() == {"viewer-1", "viewer-2"}
+
+
+async def test_an_index_whose_files_are_taken_away_notices_and_is_another_one(opened: Opener, tmp_path: Path) -> None:
+    index = await opened()
     await index.upsert("viewer-1", ["a"], unit(1))
-    assert await index.ids("viewer-1") == {"a"}
-    with pytest.raises(CollectionLost):
-        await index.ids("viewer-2")
+    before = index.identity
+    assert not await index.look()
+    shutil.rmtree(tmp_path / "chroma")
+    assert await index.look()
+    assert index.identity != before
+    await index.upsert("viewer-2", ["b"], unit(1))
+    await index.close()
+    assert (await opened()).identity == index.identity
 
 
 async def test_after_dropping_and_cleaning_no_byte_is_left(opened: Opener, tmp_path: Path) -> None:

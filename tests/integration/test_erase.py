@@ -25,7 +25,7 @@ def of_user(id_: str, second: float = 10) -> Deletion:
 
 
 async def everything(store: Store) -> str:
-    tables = ("line", "document", "fact", "turn", "memory_job", "tombstone")
+    tables = ("line", "document", "fact", "decision", "edge", "turn", "memory_job", "tombstone")
     return json.dumps([await store.rows(f"SELECT * FROM {table}") for table in tables])  # noqa: S608 - names of the test's own
 
 

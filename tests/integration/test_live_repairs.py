@@ -121,7 +121,8 @@ async def test_newer_tokens_in_the_file_go_before_those_of_the_environment(fake:
 async def test_new_tokens_in_the_environment_replace_dead_ones_in_the_file(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path):
         pass
-    fake.access, fake.refresh = "access-2", "refresh-2"
+    fake.access = "access-2"
+    fake.oauth.first.refresh = "refresh-2"
     async with evening(fake, tmp_path, access_token="access-2", refresh_token="refresh-2") as live:
         assert await _answers(live)
     assert "access-2" in (tmp_path / "tokens.json").read_text()
@@ -199,6 +200,20 @@ async def test_a_deaf_bot_ends_with_its_reason_and_keeps_what_it_heard() -> None
     assert len(bench.memory.lines) == 1
 
 
+async def test_a_check_that_never_ends_counts_as_a_failure() -> None:
+    class Stuck(_Ears):
+        async def check(self) -> list[str]:
+            await asyncio.Event().wait()
+            return []
+
+    bench, ears = Bench(settings=FAST, clock=WallClock()), Stuck()
+    patience = LiveSettings(watchdog_seconds=0.02, watchdog_failures=2, check_seconds=0.05)
+    async with asyncio.timeout(10):
+        with pytest.raises(TwitchDeaf, match=r"after 2 attempts: no end within 0\.05 seconds"):
+            await run_live(bench.loop, ears, patience, bench.clock, stop=asyncio.Event())
+    assert ears.closed
+
+
 async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() -> None:
     bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears()
     bench.memory.away = {"begin_stream", "observe"}
@@ -230,7 +245,7 @@ async def test_a_turn_that_does_not_end_does_not_keep_the_bot_from_stopping() ->
 async def test_a_newly_configured_token_goes_before_a_file_that_still_works(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path):
         pass
-    fake.also_valid = "access-other"
+    fake.also_valid("access-other")
     async with evening(fake, tmp_path, access_token="access-other", refresh_token="refresh-other"):
         pass
     assert '"access": "access-other"' in (tmp_path / "tokens.json").read_text()

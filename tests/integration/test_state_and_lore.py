@@ -27,7 +27,7 @@ async def test_every_setting_tool_writes_its_record(tmp_path: Path) -> None:
             call("joke_add", id="j", text="il criceto", participants=["1001", "1002"]),
             call("channel_set", id="c", key="sub goal", value=100),
         ):
-            await store.recorder.apply_state(one)
+            await store.apply_state(one)
         found = {record.id: record for record in await store.reader.state(DOMAINS, (), at=at(2))}
         assert {id_: record.domain for id_, record in found.items()} == dict(zip("rnkjc", DOMAINS, strict=True))
         assert found["r"].viewers == ("1001",)
@@ -38,26 +38,26 @@ async def test_every_setting_tool_writes_its_record(tmp_path: Path) -> None:
 
 async def test_a_completed_request_is_done_and_a_deleted_note_is_gone(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await store.recorder.apply_state(call("request_open", id="r", viewer="1001", text="x"))
-        await store.recorder.apply_state(call("note_set", id="n", viewer="1001", text="y"))
-        await store.recorder.apply_state(call("request_complete", second=9, id="r"))
-        await store.recorder.apply_state(call("note_delete", second=9, id="n"))
+        await store.apply_state(call("request_open", id="r", viewer="1001", text="x"))
+        await store.apply_state(call("note_set", id="n", viewer="1001", text="y"))
+        await store.apply_state(call("request_complete", second=9, id="r"))
+        await store.apply_state(call("note_delete", second=9, id="n"))
         [record] = await store.reader.state(DOMAINS, (), at=at(10))
         assert (record.id, record.status, record.created_at, record.updated_at) == ("r", "done", at(1), at(9))
 
 
 async def test_an_expired_note_is_not_shown(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await store.recorder.apply_state(call("note_set", id="n", viewer=None, text="x", expires_at=at(60).isoformat()))
+        await store.apply_state(call("note_set", id="n", viewer=None, text="x", expires_at=at(60).isoformat()))
         assert len(await store.reader.state(("note",), (), at=at(59))) == 1
         assert await store.reader.state(("note",), (), at=at(60)) == []
 
 
 async def test_records_are_found_by_domain_and_viewer(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await store.recorder.apply_state(call("request_open", id="a", viewer="1001", text="x"))
-        await store.recorder.apply_state(call("request_open", id="b", viewer="1002", text="x", second=2))
-        await store.recorder.apply_state(call("note_set", id="n", viewer=None, text="per tutti", second=3))
+        await store.apply_state(call("request_open", id="a", viewer="1001", text="x"))
+        await store.apply_state(call("request_open", id="b", viewer="1002", text="x", second=2))
+        await store.apply_state(call("note_set", id="n", viewer=None, text="per tutti", second=3))
         assert [one.id for one in await store.reader.state(("request",), ("1002",), at=at(9))] == ["b"]
         assert [one.id for one in await store.reader.state(DOMAINS, ("1001",), at=at(9))] == ["n", "a"]
         assert await store.reader.state((), (), at=at(9)) == []
@@ -65,8 +65,8 @@ async def test_records_are_found_by_domain_and_viewer(tmp_path: Path) -> None:
 
 async def test_setting_a_known_id_replaces_the_record(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await store.recorder.apply_state(call("channel_set", id="c", key="k", value="1"))
-        await store.recorder.apply_state(call("channel_set", id="c", key="k", value="2", second=5))
+        await store.apply_state(call("channel_set", id="c", key="k", value="1"))
+        await store.apply_state(call("channel_set", id="c", key="k", value="2", second=5))
         [record] = await store.reader.state(DOMAINS, (), at=at(9))
         assert (record.text, record.created_at, record.updated_at) == ("k: 2", at(1), at(5))
 
@@ -91,17 +91,17 @@ async def test_a_wrong_call_is_refused_by_tool_and_argument(
     tmp_path: Path, tool: str, arguments: Mapping[str, Any], said: str
 ) -> None:
     async with opened(tmp_path) as store:
-        await store.recorder.apply_state(call("channel_set", id="taken", key="k", value="v"))
+        await store.apply_state(call("channel_set", id="taken", key="k", value="v"))
         before = await store.rows("SELECT * FROM state_record")
         with pytest.raises(InvalidRow) as refused:
-            await store.recorder.apply_state(StateCall(at=at(2), tool=tool, arguments=arguments))
+            await store.apply_state(StateCall(at=at(2), tool=tool, arguments=arguments))
         assert str(refused.value).startswith(said) or said in str(refused.value)
         assert await store.rows("SELECT * FROM state_record") == before
 
 
 async def test_hostile_text_in_a_call_is_stored_scrubbed(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await store.recorder.apply_state(call("note_set", id="n\x00", viewer=None, text="a\ud800'; DROP TABLE line"))
+        await store.apply_state(call("note_set", id="n\x00", viewer=None, text="a\ud800'; DROP TABLE line"))
         [record] = await store.reader.state(("note",), (), at=at(2))
         assert (record.id, record.text) == ("n\ufffd", "a\ufffd'; DROP TABLE line")
 

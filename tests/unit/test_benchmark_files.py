@@ -156,6 +156,17 @@ def test_a_journal_of_another_run_is_refused(tmp_path: Path) -> None:
         a_journal(tmp_path, settings="two")
 
 
+@pytest.mark.parametrize("damage", [b"{broken\n", b"[1]\n", b'{"id": 3}\n', b"\xff\xfe\n"])
+def test_a_damaged_line_of_a_journal_is_named_and_nothing_is_lost(tmp_path: Path, damage: bytes) -> None:
+    a_journal(tmp_path).add({"id": "a"})
+    path = tmp_path / "questions.jsonl"
+    before = path.read_bytes() + damage + b'{"id": "b"}\n'
+    path.write_bytes(before)
+    with pytest.raises(BenchmarkError, match=r"questions\.jsonl, line 3: damaged"):
+        a_journal(tmp_path)
+    assert path.read_bytes() == before
+
+
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BenchmarkError, match="cannot be written"):

@@ -78,6 +78,7 @@ def test_what_the_bot_said_was_written_by_the_bot(tmp_path: Path) -> None:
         (probe("p1", "?", gold=["m1", "m99"]), "line 44, gold: 'm99' stands nowhere in the log or its canon"),
         (probe("p1", "?", forbidden=["lore:nessuno"]), "line 44, forbidden: 'lore:nessuno' stands nowhere"),
         ({**WHERE, "at": "yesterday"}, "line 44, at:"),
+        ({**WHERE, "batch": [WHERE["batch"][0], {"id": "q2"}]}, "line 44, batch[1].at:"),
         ({**WHERE, "settle": "no"}, "line 44, settle:"),
     ],
 )

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from builders_benchmarks import a_case, a_precision_folder, a_question, a_sample, an_instance, write
 
+from bot.cli.shell import out
 from replays.cli import main
+from replays.cli_benchmarks import NO_LLM, show_summary
 
 
 def run(capsys: pytest.CaptureFixture[str], *args: str | Path) -> tuple[int, str, str]:
@@ -27,6 +29,18 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def summary(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "summary.json").read_text())
     return found
+
+
+def test_a_narrow_terminal_cuts_no_figures_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "width", 80)
+    shown = {"benchmark": "locomo", "seconds": 1, "cpu_seconds": 1, "llm": NO_LLM}
+    systems = {"memory, both speakers asked": {"recall@5": 0.25, "recall@10": {"value": 0.5, "count": 2}}}
+    show_summary({**shown, "systems": systems}, as_json=False, columns=("recall@5", "recall@10", "mrr", *("recall 1k",) * 4))
+    told = capsys.readouterr().out
+    assert "recall@5" in told
+    assert "recall@10" in told
+    assert "0.250" in told
+    assert "…" not in told
 
 
 @pytest.mark.slow

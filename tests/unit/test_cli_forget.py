@@ -55,7 +55,7 @@ def test_a_viewer_is_forgotten_down_to_the_bytes(run: Run, data: Path) -> None:
     assert files_with(data, "Birba") == []
     assert files_with(data, "Nerone") != []
     assert "forget of 101 by the administrator: 1 messages" in run("audit")[1]
-    assert run("audit", "--viewer", "bob")[1] == "nothing was erased or corrected yet\n"
+    assert run("audit", "--viewer", "bob")[1] == "nothing was erased, corrected or noted yet\n"
 
 
 @pytest.mark.usefixtures("data")

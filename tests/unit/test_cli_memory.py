@@ -12,7 +12,7 @@ from builders_memory import BOB, a_past_stream, opened, tell
 from builders_recall import CHANNEL, a_batch, a_message, a_viewer
 
 from bot.app import remember_channel
-from memory import Memory, WallClock, inspect_memory
+from memory import Memory, UseEmbedder, WallClock, inspect_memory
 
 
 async def _renamed(memory: Memory) -> None:
@@ -137,6 +137,57 @@ def test_jobs_are_buried_and_tried_again(run: Run, data: Path) -> None:
     code, _, told = run("jobs", "retry", "1", "999")
     assert code == 1
     assert "1 of 2 jobs due again" in told
+
+
+def test_jobs_are_buried_and_tried_again_while_the_bot_runs(run: Run, data: Path) -> None:
+    _spoil(data)
+
+    async def with_a_bot() -> None:
+        async with opened(data) as memory:
+            assert (await asyncio.to_thread(run, "jobs", "bury", "1"))[0] == 0
+            assert [job.id for job in await memory.jobs(state="dead")] == [1]
+            assert (await asyncio.to_thread(run, "jobs", "retry", "1"))[0] == 0
+            assert await memory.run_jobs() == 1
+
+    asyncio.run(with_a_bot())
+
+
+def test_jobs_say_what_why_since_when_and_when_they_are_tried_again(run: Run, data: Path) -> None:
+    _change(
+        data,
+        "UPDATE memory_job SET state = 'ready', attempts = 3, created_at = 0, run_after = 4102444800000, "
+        "last_error = 'ModelUnavailable: the endpoint is away', error_kind = 'temporary' WHERE id = 2",
+    )
+    _, shown, _ = run("jobs", "-n", "1")
+    first = " ".join(shown.splitlines()[1].split())
+    assert first.startswith("2 ")
+    assert "ready 3 1970-01-01 00:00 2100-01-01 00:00 temporary: ModelUnavailable: the endpoint is away" in first
+    assert "lag: 1 jobs wait, the oldest since" in shown
+
+
+def test_draining_runs_what_is_due_and_says_what_is_left(run: Run, data: Path) -> None:
+    assert run("reindex")[0] == 0
+    _change(data, "UPDATE memory_job SET state = 'ready' WHERE kind = 'index'")
+    code, shown, _ = run("jobs", "drain")
+    assert code == 0
+    assert shown == "5 jobs ran, 0 wait, 0 are dead\n"
+    _change(data, "UPDATE memory_job SET state = 'ready', attempts = 1, run_after = 4102444800000 WHERE id = 1")
+    code, shown, told = run("jobs", "drain")
+    assert code == 1
+    assert shown == "0 jobs ran, 1 wait, 0 are dead\n"
+    assert "`ricordo jobs` says why" in told
+
+    async def with_a_bot() -> int:
+        async with opened(data, UseEmbedder()):
+            return (await asyncio.to_thread(run, "jobs", "drain"))[0]
+
+    assert asyncio.run(with_a_bot()) == 3
+
+
+def _change(data: Path, statement: str) -> None:
+    with sqlite3.connect(data / "memory.db") as connection:
+        connection.execute(statement)
+    connection.close()
 
 
 def _spoil(data: Path) -> None:

@@ -1,5 +1,8 @@
 import json
+import shutil
 import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,9 @@ from pydantic import SecretStr
 
 from bot.app import remember_channel
 from bot.cli import checks
-from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory, check_twitch
+from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory
 from bot.cli.place import Place
-from config.sections import Embedding, Llm, Storage, Twitch
+from config.sections import Embedding, Llm
 from config.settings import Settings
 
 
@@ -25,7 +28,7 @@ def test_a_fresh_machine_is_well_and_is_told_what_is_not_set_up(run: Run) -> Non
     assert "ok    data directory: data will be made at the first start" in shown
     assert "ok    embedder: use-m3" in shown
     assert "note  language model: none configured" in shown
-    assert "note  Twitch: no account: twitch.client_id, twitch.channel, a token missing" in shown
+    assert "note  Twitch: no account: twitch.client_id, twitch.channel missing" in shown
 
 
 def test_a_wrong_configuration_is_named_and_fails(run: Run, tmp_path: Path) -> None:
@@ -56,13 +59,32 @@ async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) ->
     place = await _a_memory(tmp_path / "m")
     _change(place, "UPDATE document SET indexed_model = NULL WHERE kind = 'turn'")
     _change(place, "UPDATE memory_job SET state = 'ready', created_at = 0")
-    _, index, jobs = await check_memory(place, None)
+    _, index, _, jobs = await check_memory(place, None)
     assert (index.state, jobs.state) == ("note", "note")
     assert "documents have no vector yet" in index.text
     _change(place, "UPDATE memory_job SET state = 'dead'")
-    jobs = (await check_memory(place, None))[2]
+    jobs = (await check_memory(place, None))[3]
     assert jobs.state == "wrong"
     assert "ricordo jobs --state dead" in jobs.advice
+
+
+async def test_an_index_that_was_compared_lately_says_when_and_one_that_is_gone_says_so(tmp_path: Path) -> None:
+    place = await _a_memory(tmp_path / "m")
+    drift = (await check_memory(place, None))[2]
+    assert (drift.what, drift.state) == ("drift", "note")
+    _change(place, "UPDATE memory_job SET kind = 'drift', state = 'done' WHERE id = (SELECT min(id) FROM memory_job)")
+    drift = (await check_memory(place, None))[2]
+    assert (drift.state, "was compared with the database" in drift.text) == ("ok", True)
+    shutil.rmtree(place.folder / "chroma")
+    index = (await check_memory(place, None))[1]
+    assert (index.state, "ricordo reindex" in index.advice) == ("wrong", True)
+
+
+async def test_an_empty_memory_has_nothing_to_compare(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m"):
+        pass
+    drift = (await check_memory(Place(folder=tmp_path / "m", channel=CHANNEL), None))[2]
+    assert (drift.state, drift.text) == ("ok", "nothing to compare yet")
 
 
 def _change(place: Place, statement: str) -> None:
@@ -93,6 +115,23 @@ def test_a_folder_that_cannot_be_written_and_a_full_disk_are_wrong(tmp_path: Pat
     assert check_folder(tmp_path)[1].state == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("body", "state"),
+    [
+        ('{"data": [{"id": "m:latest"}]}', "ok"),
+        ('{"data": [{"id": "m"}, {"id": "n"}]}', "ok"),
+        ('{"data": [{"id": "n"}]}', "wrong"),
+        ('{"data": 3}', "ok"),
+        ("no JSON", "ok"),
+    ],
+)
+async def test_a_model_that_its_server_does_not_list_is_wrong(body: str, state: str) -> None:
+    async with a_server(200, body) as url:
+        found = await check_llm(Settings(llm=Llm(base_url=url, model="m")))
+    assert found.state == state
+    assert ("such as n" in found.advice) == (state == "wrong")
+
+
 async def test_an_embedder_that_does_not_answer_is_wrong() -> None:
     settings = Settings(embedding=Embedding(kind="openai", base_url="http://127.0.0.1:9/v1", model="m", timeout_seconds=1))
     finding, model = await check_embedder(settings)
@@ -108,32 +147,27 @@ async def test_a_language_model_that_answers_is_ok_and_one_that_does_not_is_wron
     assert "does not answer" in found.text
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, "refuses the key"), (503, "a fault of its own"), (404, "answers")])
-async def test_the_status_of_a_language_model_is_understood(status: int, told: str) -> None:
+@asynccontextmanager
+async def a_server(status: int, body: str = "") -> AsyncIterator[str]:
+    """A server that answers every question for its models so."""
+
     async def answer(_: web.Request) -> web.Response:
-        return web.Response(status=status)
+        return web.Response(status=status, text=body)
 
     app = web.Application()
     app.router.add_get("/v1/models", answer)
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    port = runner.addresses[0][1]
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        found = await check_llm(Settings(llm=Llm(base_url=f"http://127.0.0.1:{port}/v1", model="m", api_key=SecretStr("k"))))
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     finally:
         await runner.cleanup()
+
+
+@pytest.mark.parametrize(("status", "told"), [(401, "refuses the key"), (503, "a fault of its own"), (404, "answers")])
+async def test_the_status_of_a_language_model_is_understood(status: int, told: str) -> None:
+    async with a_server(status) as url:
+        found = await check_llm(Settings(llm=Llm(base_url=url, model="m", api_key=SecretStr("k"))))
     assert told in found.text
     assert (found.state == "ok") == (status == 404)
-
-
-def test_tokens_that_others_can_read_are_wrong(tmp_path: Path) -> None:
-    settings = Settings(storage=Storage(data_dir=tmp_path), twitch=Twitch(client_id="c", channel="canale"))
-    tokens = tmp_path / "twitch-tokens.json"
-    assert check_twitch(settings).state == "note"
-    tokens.write_text("{}")
-    tokens.chmod(0o644)
-    assert check_twitch(settings).advice == f"chmod 600 {tokens}"
-    tokens.chmod(0o600)
-    assert check_twitch(settings).state == "ok"

@@ -13,7 +13,7 @@ from builders_index import unit
 
 from memory.errors import IndexUnavailable, MemoryClosed
 from memory.store.calls import Calls
-from memory.store.chroma import ChromaClient
+from memory.store.chroma_client import ChromaClient
 from memory.store.folders import FolderLimits, Folders
 from memory.store.shards import Registry, chroma_name, folder_of, kind_of
 from memory.store.vector_cache import CachedCollection, VectorCache

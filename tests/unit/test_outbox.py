@@ -156,6 +156,15 @@ def test_recovery_at_start_frees_leases_that_have_not_run_out(connection: Connec
     assert (job.crashes, job.attempts) == (1, 0)
 
 
+def test_jobs_of_a_process_that_died_come_in_ever_smaller_groups(connection: Connection) -> None:
+    add(connection, *(f"{n:02}" for n in range(70)))
+    sizes = []
+    for _ in range(3):
+        sizes.append(len(claim(connection, 64)))
+        outbox.recover(connection, now=START, max_crashes=5, everything=True)
+    assert sizes == [64, 2, 1]
+
+
 def test_a_job_that_keeps_crashing_dies(connection: Connection) -> None:
     add(connection, "1")
     for _ in range(2):
@@ -185,17 +194,33 @@ def test_listing_is_by_state_and_kind_oldest_first(connection: Connection) -> No
     add(connection, "1", "2")
     add(connection, "3", kind="purge")
     outbox.complete(connection, claim(connection, 1), now=START)
-    assert [row.key for row in outbox.listed(connection)] == ["index:1", "index:2", "purge:3"]
+    assert [row.key for row in outbox.listed(connection)] == ["index:2", "purge:3", "index:1"]
     assert [row.key for row in outbox.listed(connection, state="ready", kind="index")] == ["index:2"]
-    assert [row.key for row in outbox.listed(connection, limit=1)] == ["index:1"]
+    assert [row.key for row in outbox.listed(connection, limit=1)] == ["index:2"]
     assert outbox.listed(connection)[0].created_at == START
 
 
+def test_what_is_under_way_or_fails_is_listed_before_what_waits_and_what_is_finished(connection: Connection) -> None:
+    add(connection, "done", "older", "failing", "dead", "under way", "waiting")
+    outbox.complete(connection, claim(connection, 1), now=START)
+    outbox.complete(connection, claim(connection, 1), now=LATER)
+    outbox.fail(connection, claim(connection, 1)[0], now=START, retry_at=LATER, error="E: away", error_kind="temporary")
+    outbox.fail(connection, claim(connection, 1)[0], now=START, retry_at=None, error="E: bad", error_kind="permanent")
+    claim(connection, 1)
+    rows = outbox.listed(connection)
+    assert [row.key for row in rows] == [
+        f"index:{name}" for name in ("under way", "failing", "dead", "waiting", "older", "done")
+    ]
+    assert rows[0].lease_until is not None
+    assert (rows[1].run_after, rows[1].last_error, rows[1].lease_until) == (LATER, "E: away", None)
+    assert rows[4].updated_at == LATER
+
+
 def test_lag_is_the_age_of_the_oldest_waiting_job(connection: Connection) -> None:
-    assert outbox.oldest_ready(connection, now=LATER) == 0.0
+    assert outbox.lag(connection, now=LATER) == (0, 0.0)
     add(connection, "1", "2")
     outbox.complete(connection, claim(connection, 1), now=START)
-    assert outbox.oldest_ready(connection, now=LATER) == 61.0
+    assert outbox.lag(connection, now=LATER)[1] == 61.0
 
 
 def test_retry_brings_dead_jobs_back_with_a_clean_record(connection: Connection) -> None:
@@ -221,7 +246,7 @@ def test_burying_ends_a_job_even_under_way(connection: Connection) -> None:
     under_way = claim(connection, 1)
     assert outbox.bury(connection, [1, 2, 3], now=START) == 2
     assert outbox.complete(connection, under_way, now=START) == 0
-    assert [row.state for row in outbox.listed(connection)] == ["done", "dead", "dead"]
+    assert [row.state for row in outbox.listed(connection)] == ["dead", "dead", "done"]
 
 
 def test_pruning_removes_what_ended_long_ago_and_nothing_that_waits(connection: Connection) -> None:

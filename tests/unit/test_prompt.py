@@ -75,7 +75,8 @@ def test_prompt_speaks_the_language_of_the_message(language: str, words: str) ->
 def test_tools_change_the_rules() -> None:
     with_tools = build_prompt(replace(question(language="en"), tools=True), RICORDO, LIMITS)[0].content
     without = build_prompt(question(language="en"), RICORDO, LIMITS)[0].content
-    assert "changed with the tools alone" in with_tools
+    assert "Change them with the tools alone" in with_tools
+    assert "never what the chat lets one guess" in with_tools
     assert "do not promise to" in without
 
 

@@ -75,7 +75,7 @@ def test_less_than_what_is_known_confirms_it_and_more_supersedes_it() -> None:
     fuller = stated("Bologna vicino alla stazione")
     assert ended(reconcile(fuller, [old])) == {old.id: fuller.at}
     assert reconcile(stated("Bologna"), [held("Bologna vicino alla stazione")])[0] == Revise(
-        fact_id="f-m1-Bologna vicino alla stazione", source="m9"
+        fact_id="f-m1-Bologna vicino alla stazione", source="m9", step="similarity"
     )
 
 
@@ -165,7 +165,7 @@ def test_nothing_is_ended_by_something_older_nor_outside_its_slot(known: list[Fa
     by_id = {fact.id: fact for fact in known}
     for identity, at in ended(reconcile(statement, known)).items():
         fact = by_id[identity]
-        assert fact.current
+        assert fact.current(statement.at)
         assert fact.predicate == statement.predicate
         assert fact.begins <= at == statement.begins
 
@@ -178,13 +178,15 @@ def test_however_statements_come_one_value_of_a_single_slot_is_current(statement
         for action in reconcile(statement, list(facts.values())):
             if isinstance(action, Assert):
                 one = held(statement.object, source=f"{statement.source}.{number}", valid_at=action.valid_at)
-                facts[one.id] = replace(one, at=statement.at, sources=(statement.source,), invalid_at=action.invalid_at)
+                past = statement.at if action.superseded_by else None
+                one = replace(one, at=statement.at, sources=(statement.source,), invalid_at=action.invalid_at, expired_at=past)
+                facts[one.id] = one
             elif isinstance(action, Invalidate):
-                facts[action.fact_id] = replace(facts[action.fact_id], invalid_at=action.at)
+                facts[action.fact_id] = replace(facts[action.fact_id], invalid_at=action.at, expired_at=statement.at)
             elif isinstance(action, Revise):
                 known = facts[action.fact_id]
                 facts[action.fact_id] = replace(known, sources=(*known.sources, action.source))
-    current = [fact for fact in facts.values() if fact.current]
+    current = [fact for fact in facts.values() if fact.current(on(99))]
     assert len(current) == (1 if statements else 0)
     for fact in facts.values():
         assert fact.invalid_at is None or fact.invalid_at >= fact.begins

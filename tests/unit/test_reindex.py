@@ -42,7 +42,7 @@ def slowly(vectors: FileVectors) -> Callable[[Sequence[tuple[str, Sequence[str],
 async def test_a_rebuild_that_fails_midway_keeps_what_was_stored(
     database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.index._EMBED", 2)
+    monkeypatch.setattr("memory.vectorise._EMBED", 2)
     await turns(database, [1, 2])
 
     class Failing(NotedEmbedder):
@@ -61,7 +61,7 @@ async def test_a_rebuild_that_fails_midway_keeps_what_was_stored(
 async def test_a_failing_index_does_not_wait_for_what_is_embedded_ahead(
     database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.index._EMBED", 2)
+    monkeypatch.setattr("memory.vectorise._EMBED", 2)
     await turns(database, [1, 2])
     ended: list[str] = []
 
@@ -84,7 +84,7 @@ async def test_a_failing_index_does_not_wait_for_what_is_embedded_ahead(
 async def test_a_failure_ahead_and_a_failing_index_give_one_error(
     database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.index._EMBED", 2)
+    monkeypatch.setattr("memory.vectorise._EMBED", 2)
     await turns(database, [1, 2])
 
     class Failing(NotedEmbedder):

@@ -39,6 +39,12 @@ async def say(text: str, recall: Recall | None = None, user: Viewer = MARTA) -> 
         ("ricordo what time is it?", "cannot", "en"),
         ("ricordo ricordati che domani porto i biscotti", "noted", "it"),
         ("ricordo please remember that I am away on monday", "noted", "en"),
+        ("ricordo no, mi chiamo Marta", "noted", "it"),
+        ("ricordo non vivo più a Milano, sto a Roma", "noted", "it"),
+        ("ricordo ti sbagli, il mio gatto si chiama Briciola", "noted", "it"),
+        ("ricordo no, my name is Martha", "noted", "en"),
+        ("ricordo I no longer live in Milan", "noted", "en"),
+        ("ricordo no dai, che freddo", "heard", "it"),
     ],
 )
 async def test_message_that_asks_nothing_of_memory_is_answered_with_courtesy(text: str, kind: str, language: str) -> None:

@@ -79,6 +79,10 @@ def test_an_evaluation_of_annotated_chat_is_shown_recipe_by_recipe() -> None:
     text = page([summary])
     assert "99 probes of one, two; embedder `use-m3`" in text
     assert "| full | 0.875 | - |" in text
+    assert "Conflicts" not in text
+    told = page([summary | {"settled_conflicts": {"slot": 3, "time": 1, "judge": 0}}])
+    assert "**Conflicts between statements, 4 in all**" in told
+    assert "| slot | 3 | 0.750 |" in told
 
 
 def test_a_summary_is_read_from_its_folder_and_others_are_refused(tmp_path: Path) -> None:
@@ -87,3 +91,9 @@ def test_a_summary_is_read_from_its_folder_and_others_are_refused(tmp_path: Path
     other = write(tmp_path / "other.json", {"benchmark": "chess"})
     with pytest.raises(BenchmarkError, match=r"other\.json: neither `benchmark` nor `recipes`"):
         read_summary(other)
+
+
+def test_a_run_of_questions_without_an_answer_alone_still_makes_a_page() -> None:
+    abstaining = {"abstention": {"session recall_any@5": {"value": None, "count": 0}, "abstained": {"value": 1.0, "count": 2}}}
+    systems = {"memory": abstaining, "memory, the bot's block": abstaining, "full history": abstaining}
+    assert "## LongMemEval" in page([a_summary("longmemeval", systems)])

@@ -12,8 +12,9 @@ from builders_index import unit
 from memory.errors import IndexUnavailable
 from memory.ports import Vectors
 from memory.store import chroma_files
+from memory.store.folder_client import Write
 from memory.store.folders import FolderLimits
-from memory.store.sharded import ShardedCollections, Write
+from memory.store.sharded import ShardedCollections
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS collections (id TEXT, name TEXT); CREATE TABLE IF NOT EXISTS segments (id TEXT, collection TEXT);
@@ -129,15 +130,23 @@ def test_a_large_collection_is_asked_and_counted_once(made: Made) -> None:
 def test_a_folder_that_cannot_be_cleaned_stays_marked(made: Made, tmp_path: Path) -> None:
     sharded, _ = made
     sharded.delete("viewer-1", ["a"])
-    file = tmp_path / "chroma" / "viewers" / "000" / "chroma.sqlite3"
-    content = file.read_bytes()
-    for path in file.parent.glob("chroma.sqlite3-*"):
+    folder = tmp_path / "chroma" / "viewers" / "000"
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as holder:
+        holder.execute("SELECT count(*) FROM collections").fetchall()
+        for _ in range(2):
+            with pytest.raises(IndexUnavailable, match="cleaned"):
+                sharded.vacuum()
+
+
+def test_a_folder_that_is_no_database_any_more_leaves_when_it_is_cleaned(made: Made, tmp_path: Path) -> None:
+    sharded, _ = made
+    sharded.delete("viewer-1", ["a"])
+    folder = tmp_path / "chroma" / "viewers" / "000"
+    for path in folder.glob("chroma.sqlite3-*"):
         path.unlink()
-    file.write_bytes(b"garbage" * 1000)
-    for _ in range(2):
-        with pytest.raises(IndexUnavailable, match="cleaned"):
-            sharded.vacuum()
-    file.write_bytes(content)
+    (folder / "chroma.sqlite3").write_bytes(b"garbage" * 1000)
+    assert sharded.vacuum() == 1
+    assert not folder.exists()
 
 
 def test_a_registry_that_fails_is_an_error_of_the_index(made: Made, tmp_path: Path) -> None:

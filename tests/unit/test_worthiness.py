@@ -6,7 +6,7 @@ import pytest
 from builders_plan import a_document
 
 from memory.rules import load_rules
-from memory.worthiness import FULL, Weigher, weighed, worth
+from memory.worthiness import FULL, Meaning, Weigher, weighed, worth
 
 RULES = load_rules(("it", "en"))
 
@@ -96,7 +96,7 @@ def test_a_line_of_opening_quotes_is_weighed_at_once() -> None:
 @pytest.mark.parametrize(
     ("guess_put_right", "plain"),
     [
-        ("no no, sono di Ancona!", "sempre e solo viva Ancona!"),
+        ("no no, Ancona, quella sul mare!", "ciao a tutti, Ancona, quella sul mare!"),
         ("@bot nope, a village plumber", "@bot hello, a village plumber"),
         ("not really, northern Wales", "good morning, northern Wales"),
     ],
@@ -117,3 +117,26 @@ def test_a_guess_put_right_says_more_than_its_words(guess_put_right: str, plain:
 )
 def test_an_outburst_tells_nothing(text: str) -> None:
     assert worth(text, RULES) == 0
+
+
+def test_a_message_that_says_nothing_of_its_author_has_no_meaning_to_embed() -> None:
+    meaning = Meaning(RULES)
+    assert meaning("message", "ciao!") == ()
+    assert meaning("message", "io lavoro in una libreria vicino alla stazione") == (
+        "io lavoro in una libreria vicino alla stazione",
+    )
+
+
+@pytest.mark.parametrize("kind", ["turn", "reply"])
+def test_what_happened_means_its_telling_lines_without_their_names(kind: str) -> None:
+    meaning = Meaning(RULES)
+    assert meaning(kind, "Gigi: lol\nAda: ha vinto il fornaio: contro il pescatore\nraid of ninety viewers") == (
+        "ha vinto il fornaio: contro il pescatore",
+        "raid of ninety viewers",
+    )
+    assert meaning(kind, "Gigi: lol\nAda: ciao") == ()
+
+
+def test_facts_and_canon_are_embedded_as_they_are() -> None:
+    assert Meaning(RULES)("fact", "ok") == ("ok",)
+    assert Meaning(RULES)("lore", "a\nb") == ("a\nb",)

@@ -1,0 +1,37 @@
+"""The live bot, put together: apart from `bot.app`, since TwitchIO takes half a second to import and few commands need it."""
+
+import asyncio
+
+from bot.app import Hooks, language_model, make_folder, make_loop, open_channel_memory, twitch_settings
+from bot.canon import sync_canon
+from bot.live import LiveSettings, run_live, stopping_on_signals
+from bot.speak import DryVoice
+from bot.twitch import TwitchConnection
+from config.settings import Settings
+from memory import WallClock
+
+
+async def run_bot(settings: Settings) -> None:
+    """Go live with the configured account until SIGTERM or SIGINT.
+
+    Raises:
+        LiveError: Twitch refuses what the bot cannot do without, or could not be heard again.
+        BotMemoryError: the memory cannot be opened.
+    """
+    clock, data_dir = WallClock(), settings.storage.data_dir
+    make_folder(data_dir)
+    stop = asyncio.Event()
+    async with TwitchConnection(twitch_settings(settings), clock) as twitch:
+        account = await twitch.log_in()
+        directory = data_dir / f"channel-{account.channel.id}"
+        async with (
+            open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
+            language_model(settings) as model,
+        ):
+            await sync_canon(memory, settings.persona.canon)
+            await memory.start_worker()
+            voice = DryVoice() if settings.manners.dry_run else twitch.voice()
+            hooks = Hooks(voice=voice, model=model, live=True)
+            loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
+            with stopping_on_signals(stop):
+                await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)

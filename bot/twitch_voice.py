@@ -1,0 +1,40 @@
+"""The bot's voice on Twitch: one line is posted once, and what came of it is said in our words."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import aiohttp
+import twitchio
+
+from bot.speak import Delivery
+
+_SERVER = 500
+
+
+class TwitchVoice:
+    """Posts as the bot, with the bot's own token."""
+
+    def __init__(self, channel: twitchio.PartialUser, bot_id: str, *, has_token: Callable[[], bool]) -> None:
+        """Take where to post and as whom."""
+        self._has_token = has_token
+        self._channel = channel
+        self._bot_id = bot_id
+
+    async def say(self, text: str, reply_to: str | None) -> Delivery:
+        """Post once. What may have arrived although the answer did not is `ambiguous`."""
+        if not self._has_token():
+            return Delivery(state="failed", reason="token_ended")
+        try:
+            sent = await self._channel.send_message(
+                text, sender=self._bot_id, token_for=self._bot_id, reply_to_message_id=reply_to
+            )
+        except twitchio.MessageRejectedError as error:
+            return Delivery(state="failed", reason=error.code or "rejected")
+        except twitchio.HTTPException as error:
+            state: Literal["ambiguous", "failed"] = "ambiguous" if error.status >= _SERVER else "failed"
+            return Delivery(state=state, reason=f"http_{error.status}")
+        except aiohttp.ClientConnectorError:
+            return Delivery(state="failed", reason="unreachable")
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return Delivery(state="ambiguous", reason=type(error).__name__)
+        return Delivery(state="sent", id=sent.id) if sent.sent else Delivery(state="failed", reason="not_sent")
