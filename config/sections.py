@@ -158,7 +158,7 @@ class Fusion(Section):
     )
     k: Positive = Field(default=60, description="The constant of reciprocal rank fusion.")
     message_dense: Weight = Field(default=0.6, description="Weight of the dense channel among a viewer's messages.")
-    message_lexical: Weight = Field(default=0.25, description="Weight of the lexical channel among a viewer's messages.")
+    message_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among a viewer's messages.")
     fact_dense: Weight = Field(default=0.8, description="Weight of the dense channel among facts.")
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")

@@ -54,13 +54,13 @@ class Fusion:
 
     method: str = "level"
     k: int = 60
-    message_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.6, "lexical": 0.25})
+    message_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.6, "lexical": 0.2})
     fact_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.8, "lexical": 0.2})
     recency_prior: float = 0.05
     salience_prior: float = 0.05
     slot_weight: float = 0.4  # beside the weights above
     worth_prior: float = 0.4
-    beside_weight: float = 0.5
+    beside_weight: float = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
