@@ -14,7 +14,7 @@ from memory.salience import PRIORS
 NO_OTHER = 0.3  # level of the next best line of a viewer who has none
 OPEN_EASE = 0.15  # how much less anything needs where all that is known is asked for
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
-USUAL_MEANING = 0.2  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
+USUAL_MEANING = 0.35  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
 UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
 _LOOKED_UP = frozenset({"exact", "graph"})  # channels that find or do not, without degrees
 _MEASURED = PRIORS | {"dense", "lexical", "slot"}

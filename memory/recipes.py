@@ -76,7 +76,7 @@ class Gate:
     lead: float = 0.5
     gap: float = 0.3  # how far below the best of its source a hit may stay, 0 to 1
     levels: dict[str, float] = field(  # least fused score by kind of document, where fusion is by level
-        default_factory=lambda: {"message": 0.45, "fact": 0.56, "claim": 0.56, "turn": 0.1, "reply": 0.1, "lore": 0.0}
+        default_factory=lambda: {"message": 0.45, "fact": 0.5, "claim": 0.5, "turn": 0.1, "reply": 0.1, "lore": 0.0}
     )
 
 
