@@ -122,8 +122,8 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
-        default=("dense", "lexical", "slot", "recency", "worth"),
+    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside"], ...] = Field(
+        default=("dense", "lexical", "slot", "recency", "worth", "beside"),
         description="Ways to look inside a place; graph finds who shares something.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
@@ -134,7 +134,7 @@ class Retrieval(Section):
     lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
     gap: Share = Field(default=0.3, description="A source is cut where its scores fall by this part of the best one.")
-    dense_floor: float = Field(default=0.15, description="Cosine below which a hit counts for nothing.")
+    dense_floor: float = Field(default=0.18, description="Cosine below which a hit counts for nothing.")
     lexical_floor: Weight = Field(
         default=3.0, description="BM25 score below which a hit among a viewer's own words counts for nothing."
     )
@@ -158,7 +158,7 @@ class Fusion(Section):
     )
     k: Positive = Field(default=60, description="The constant of reciprocal rank fusion.")
     message_dense: Weight = Field(default=0.6, description="Weight of the dense channel among a viewer's messages.")
-    message_lexical: Weight = Field(default=0.4, description="Weight of the lexical channel among a viewer's messages.")
+    message_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among a viewer's messages.")
     fact_dense: Weight = Field(default=0.8, description="Weight of the dense channel among facts.")
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
