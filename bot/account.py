@@ -7,6 +7,10 @@ from urllib.parse import urlsplit
 from bot.live_errors import EndpointRefused
 from memory import BotIdentity, Channel, StreamEvent
 
+# Types of event, as Twitch names them.
+CHAT, NOTICES = "channel.chat.message", "channel.chat.notification"
+MODERATION = ("channel.chat.message_delete", "channel.chat.clear_user_messages", "channel.chat.clear")
+STREAMS = ("stream.online", "stream.offline")
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -53,3 +57,9 @@ class Account:
     channel: Channel
     bot: BotIdentity
     stream: StreamEvent | None
+
+
+def wanted_types(settings: TwitchSettings) -> tuple[set[str], set[str]]:
+    """Return the types of event that the bot cannot do without, and those that it likes to hear."""
+    required = {CHAT, *(MODERATION if settings.moderation else ())}
+    return required, {*((NOTICES,) if settings.notices else ()), *STREAMS}

@@ -2,6 +2,7 @@
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -33,9 +34,6 @@ from memory import (
 )
 
 log = structlog.get_logger(__name__)
-Step = Callable[[], Awaitable[None]]
-OnTurn = Callable[[TurnOutcome], None]
-OnStream = Callable[[Stream], None]
 
 
 class ChatLoop:
@@ -47,8 +45,8 @@ class ChatLoop:
         settings: LoopSettings,
         channel: Channel,
         *,
-        on_turn: OnTurn | None = None,
-        on_stream: OnStream | None = None,
+        on_turn: Callable[[TurnOutcome], None] | None = None,
+        on_stream: Callable[[Stream], None] | None = None,
     ) -> None:
         """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
         if (parts.responder is None) != (settings.replies == "log"):
@@ -71,15 +69,17 @@ class ChatLoop:
             speaks=settings.replies == "bot",
             reload=parts.reload,
         )
-        self._batcher = Batcher(settings.effective_batching)
+        self.batcher = Batcher(settings.effective_batching)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._calls: list[StateCall] = []
-        self._todo: deque[Step] = deque()
+        self._todo: deque[Callable[[], Awaitable[None]]] = deque()
         self._retry_at: datetime | None = None
+        self._pause = timedelta(seconds=max(0.1, settings.retry_seconds))  # while the database is away
         self._finished: deque[TurnOutcome] = deque()
+        self._brief = False
         self._counts: Counter[str] = Counter()
         self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
@@ -91,23 +91,28 @@ class ChatLoop:
     @property
     def pending(self) -> int:
         """How many lines wait in the open batch."""
-        return len(self._batcher.lines)
+        return len(self.batcher.lines)
 
     @property
     def behind(self) -> bool:
         """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
         return self._behind > 0
 
+    def hush(self, *, brief: bool = False) -> None:
+        """Answer nobody any more. `brief`: what is fed is stored and no more; the next start makes turns of it."""
+        self._parts.manners.leaving, self._brief = True, brief
+
     async def start(self) -> None:
-        """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
+        """Know what was heard before, and record turns that a crash cut off as silent ones; a resumed replay runs them again.
 
         Raises:
             StoreUnavailable: the memory cannot be read.
         """
         if self._settings.resume:
             return
+        for line_id in await self._memory.newest_lines(self._settings.seen_ids):
+            self._remember(line_id)
         for batch in await self._memory.unrecorded():
-            self._remember_ids(batch)
             await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
             self._counts["turns_cut_off"] += 1
 
@@ -123,7 +128,7 @@ class ChatLoop:
         now = arrived or self._clock.now()
         self._counts[type(event).__name__.lower()] += 1
         try:
-            self._close(self._batcher.due(now))
+            self._close(self.batcher.due(now))
             await self._work()
             await self._handle(event, now)
             await self._work()
@@ -139,13 +144,13 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.due(now))
+        self._close(self.batcher.due(now))
         await self._work()
         self._report()
 
     def next_due(self) -> datetime | None:
         """Return when `tick` has something to do, None where nothing is pending."""
-        return min((at for at in (self._batcher.next_due(), self._retry_at) if at is not None), default=None)
+        return min((at for at in (self.batcher.next_due(), self._retry_at) if at is not None), default=None)
 
     async def flush(self, reason: str) -> None:
         """Close the open batch and run its turn now.
@@ -153,7 +158,7 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.flush(reason, self._clock.now()))
+        self._close(self.batcher.flush(reason, self._clock.now()))
         await self._work()
         self._report()
 
@@ -172,7 +177,7 @@ class ChatLoop:
     async def delete(self, deletion: Deletion) -> None:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
-        self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        self.batcher.remove(self._parts.deleted.among(self.batcher.lines))
         if self.behind:
             return
         if self._begun_id is None:
@@ -204,7 +209,7 @@ class ChatLoop:
             case StateCall():
                 self._take_call(event)
             case Settle():
-                self._close(self._batcher.flush("end", now))
+                self._close(self.batcher.flush("end", now))
                 await self._work()
                 self._counts["jobs"] += 0 if self.behind else await self._memory.run_jobs()
             case _:
@@ -216,6 +221,7 @@ class ChatLoop:
             self._counts[f"left_out_{reason}"] += 1
             return
         self._remember(line.id)
+        self._parts.deleted.saw(line)
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
             self._obey(line, now)
             return
@@ -225,7 +231,7 @@ class ChatLoop:
             return
         self._ensure_stream(now)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
-        self._close(self._batcher.add(line, addressed=addressed, now=now))
+        self._close(self.batcher.add(line, addressed=addressed, now=now))
 
     def _left_out(self, line: Line) -> str | None:
         """Return why a line is no part of the conversation, None where it is."""
@@ -246,7 +252,7 @@ class ChatLoop:
         if not self._obeyer.knows(command.text):
             self._counts["command_ignored"] += 1
             return
-        self._close(self._batcher.flush("command", now))
+        self._close(self.batcher.flush("command", now))
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
     async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
@@ -269,7 +275,7 @@ class ChatLoop:
         )
 
     def _go_offline(self, event: StreamEvent, now: datetime) -> None:
-        self._close(self._batcher.flush("end", now))
+        self._close(self.batcher.flush("end", now))
         stream_id = self._stream.id if self._stream else event.stream_id
         self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
         self._stream = None
@@ -280,7 +286,7 @@ class ChatLoop:
             self._begin(Stream(id=name, channel=self._channel, bot=self._addressing.bot, started_at=now, temporary=True), now)
 
     def _begin(self, stream: Stream, now: datetime) -> None:
-        self._close(self._batcher.open(stream.id, now))
+        self._close(self.batcher.open(stream.id, now))
         self._stream = stream
         self._todo.append(partial(self._begin_in_memory, stream))
 
@@ -292,17 +298,17 @@ class ChatLoop:
             self._counts["recorded_reply_to_nothing"] += 1
             return
         self._ensure_stream(now)
-        self._close(self._batcher.flush("addressed", now))
+        self._close(self.batcher.flush("addressed", now))
         self._addressing.own(reply.id)
         if self._stream is not None:
             self._todo.append(partial(self._once, partial(self._memory.record_reply, self._stream.id, reply)))
 
     def _take_call(self, call: StateCall) -> None:
-        if self._batcher.lines:
+        if self.batcher.lines:
             self._calls.append(call)
         self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
 
-    async def _once(self, step: Step) -> None:
+    async def _once(self, step: Callable[[], Awaitable[None]]) -> None:
         if not self.behind:
             await step()
 
@@ -315,9 +321,10 @@ class ChatLoop:
         kept = tuple(line for line in batch.lines if not self._parts.deleted.covers(line))
         if not kept:
             return
-        batch = batch if len(kept) == len(batch.lines) else Batch(
-            stream_id=batch.stream_id, lines=kept, closed_at=batch.closed_at, flush_reason=batch.flush_reason
-        )  # fmt: skip
+        batch = replace(batch, lines=kept)
+        if self._brief:
+            await self._memory.observe(batch)
+            return
         if self._settings.resume and await self._memory.recorded(batch.id):
             self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
             self._addressing.own(f"reply:{batch.id}")
@@ -348,14 +355,14 @@ class ChatLoop:
 
     async def _work(self) -> None:
         """Take the steps in their order. While the database is away they wait, and nothing overtakes them."""
-        if self._retry_at is not None and self._clock.now() < self._retry_at:
+        if self._retry_at is not None and self._retry_at - self._pause <= self._clock.now() < self._retry_at:
             self._give_up_when_full()
             return
         while self._todo:
             try:
                 await self._todo[0]()
             except StoreUnavailable as error:
-                self._retry_at = self._clock.now() + timedelta(seconds=max(0.1, self._settings.retry_seconds))
+                self._retry_at = self._clock.now() + self._pause
                 self._counts["store_unavailable"] += 1
                 log.warning("store_was_unavailable", waiting=len(self._todo), reason=str(error))
                 self._give_up_when_full()
@@ -376,10 +383,6 @@ class ChatLoop:
         self._seen[line_id] = None
         while len(self._seen) > self._settings.seen_ids:
             self._seen.popitem(last=False)
-
-    def _remember_ids(self, batch: Batch) -> None:
-        for line in batch.lines:
-            self._remember(line.id)
 
     def _note_failure(self, event: str, error: Exception, **fields: str) -> None:
         """Log where it happened, not what it says: the text of an exception may quote the chat."""

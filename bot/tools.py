@@ -122,6 +122,7 @@ class Toolbox:
             rights=scene.rights,
             key=key,
             turn_id=scene.batch.id,
+            source=scene.to.id,
             held=held_viewers(scene.batch, (*_named(meant), *closed), asking=asking),
         )
         return self._told(await self.memory.change_state(order), held=order.held)

@@ -33,11 +33,6 @@ _MODERATION: tuple[_Kind, ...] = (
 _STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
 
 
-def wanted_types(settings: TwitchSettings) -> tuple[set[str], set[str]]:
-    """Return the types of event that the bot cannot do without, and those that it likes to hear."""
-    return {kind.type for kind in _required(settings)}, {kind.type for kind in _optional(settings)}
-
-
 def _required(settings: TwitchSettings) -> tuple[_Kind, ...]:
     return (eventsub.ChatMessageSubscription, *(_MODERATION if settings.moderation else ()))
 

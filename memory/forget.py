@@ -99,6 +99,8 @@ class Forgetter:
         if not whole:
             tombstones.bury(connection, "line", [row.id for row in lines], at)
         hidden = hiding.hide(connection, lines, replies, at)
+        made = records.drop_made_of(connection, [row.id for row in lines])
+        receipt = replace(receipt, records=receipt.records + made)
         order_purge(connection, hidden, self._clock, nameless=whole)
         own = [row for row in lines if row.kind == "reply"]
         return replace(receipt, lines=hidden.lines - len(own), replies=hidden.replies + len(own), documents=hidden.documents)

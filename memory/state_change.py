@@ -40,7 +40,7 @@ class StateChanger:
         call, domain = order.call, verb_of(order.call.tool).domain
         if order.key is not None and state_calls.known(connection, order.key):
             return StateReceipt(domain=domain, again=True)
-        done = state.apply_call(connection, _with_id(connection, order), order.rights)
+        done = state.apply_call(connection, _with_id(connection, order), order.rights, source=order.source)
         if done.refused or done.after is None:
             return StateReceipt(domain=domain, before=done.before, refused=done.refused or "not_yours")
         receipt = StateReceipt(domain=domain, record=done.after, before=done.before)

@@ -28,6 +28,7 @@ class StateOrder:
     rights: Rights | None = None  # None: whoever runs the program, or a recorded log
     key: str | None = None
     turn_id: str | None = None  # the turn in which it was called
+    source: str | None = None  # the message that asked for it: a record goes with it when it is deleted or forgotten
     held: tuple[str, ...] = ()  # viewers kept out of that turn's personal consolidation
 
     @property

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from bot.app import open_channel_memory, recipe_of
 from bot.cli.logs import set_up_logs
@@ -288,7 +288,12 @@ def show_summary(summary: Mapping[str, Any], *, as_json: bool, columns: Sequence
         print_json(summary)
         return
     table = Table(
-        "system", title=summary["benchmark"], title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
+        Column("system", overflow="fold", min_width=10),
+        title=summary["benchmark"],
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
     )
     for column in columns:
         table.add_column(column, justify="right", min_width=max(map(len, column.split())))  # a figure's name is never cut

@@ -7,14 +7,13 @@ import os
 import stat
 from datetime import datetime
 
-from bot.account import TwitchSettings
+from bot.account import TwitchSettings, wanted_types
 from bot.app import twitch_settings
 from bot.cli.checks import Finding
 from bot.live_errors import LiveError, TwitchRefused
 from bot.oauth import Holder, TwitchAccounts
 from bot.scopes import MODERATED, missing_scopes
 from bot.tokens import TokenPair, load_tokens
-from bot.twitch import wanted_types
 from config.settings import Settings
 from memory import Clock
 

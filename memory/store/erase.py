@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, case, delete, func, null, select, update
 
+<<<<<<< HEAD
 from memory.store import facts, tombstones
 from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, remove
 from memory.store.episodes import lines_by_id, turn_row
@@ -30,6 +31,12 @@ _RESTING = Prepared(
     .where(DOCUMENT.c.seq.in_(select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(IDS))))
     .order_by(DOCUMENT.c.seq)
 )
+=======
+from memory.store import facts, records, tombstones
+from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
+from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
+from memory.store.streams import stream_for
+>>>>>>> main
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +55,7 @@ def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     The bot's replies to nothing but erased lines go too. A fact that an erased one had superseded is true again.
     """
     tombstones.bury(connection, "line", ids, at)
+    records.drop_made_of(connection, ids)
     rows = [row for row in lines_by_id(connection, list(dict.fromkeys(ids))).values() if row.deleted_at is None]
     replies = _replies_to(connection, {row.id for row in rows}, rows)
     for piece in chunks([row.seq for row in (*rows, *replies)]):

@@ -1,12 +1,14 @@
 """Structured state that is about a viewer: counted, and erased with them."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from memory.normalise import spaced
 from memory.store import state_calls, tombstones
+from memory.store.document_writes import chunks
 from memory.store.scrub import clean
 from memory.store.state import STATE
 
@@ -52,6 +54,15 @@ def erase_again(connection: Connection, key: str, until: int) -> None:
 
 def _key(record_id: str, viewer_id: str) -> str:
     return f"{uuid5(NAMESPACE_OID, record_id)}\x1f{viewer_id}"  # an id may be made of words
+
+
+def drop_made_of(connection: Connection, line_ids: Sequence[str]) -> int:
+    """Erase the records that these messages asked for; return how many."""
+    dropped = 0
+    for piece in chunks(list(map(clean, line_ids))):
+        made = delete(STATE).where(func.json_extract(STATE.c.fields, "$.source").in_(piece))
+        dropped += connection.execute(made).rowcount
+    return dropped
 
 
 def _holds(row: Row[Any], words: str) -> bool:

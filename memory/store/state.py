@@ -33,8 +33,10 @@ class Change:
     refused: Refusal = ""
 
 
-def apply_call(connection: Connection, call: StateCall, rights: Rights | None = None) -> Change:
+def apply_call(connection: Connection, call: StateCall, rights: Rights | None = None, *, source: str | None = None) -> Change:
     """Carry out one tool call. Setting a known id replaces the record; closing an unknown one is refused.
+
+    `source` is the message that asked for it, and is kept with the record.
 
     Raises:
         InvalidRow: names the tool, the argument and what is wrong with it; nothing was written.
@@ -61,7 +63,7 @@ def apply_call(connection: Connection, call: StateCall, rights: Rights | None = 
         closed = update(STATE).where(STATE.c.id == id_).values(status=verb.closes, updated_at=milliseconds(call.at))
         connection.execute(closed)
     else:
-        _set(connection, call, verb, arguments)
+        _set(connection, call, verb, arguments, source=source)
     return Change(before=before, after=_record(connection, id_))
 
 
@@ -95,14 +97,15 @@ def _begun_with(connection: Connection, prefix: str, verb: Verb) -> StateRecord 
     return state_of(found[0]) if len(found) == 1 else None
 
 
-def _set(connection: Connection, call: StateCall, verb: Verb, arguments: Arguments) -> None:
+def _set(connection: Connection, call: StateCall, verb: Verb, arguments: Arguments, *, source: str | None) -> None:
     at = milliseconds(call.at)
+    made_of = {} if source is None else {"source": clean(source)}
     row: Values = {
         "id": arguments.id,
         "domain": verb.domain,
         "text": arguments.shown(),
         "viewers": arguments.viewers(),
-        "fields": arguments.model_dump(mode="json", exclude={"id"}),
+        "fields": arguments.model_dump(mode="json", exclude={"id"}) | made_of,
         "status": "open",
         "created_at": at,
         "updated_at": at,

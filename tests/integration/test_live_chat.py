@@ -11,6 +11,7 @@ from builders_twitch import evening, twitch_settings
 from fakes import twitch_payloads as payloads
 from fakes.twitch import FakeTwitch
 
+from bot.account import wanted_types
 from bot.live import LiveSettings
 from bot.live_errors import EndpointRefused, TwitchDeaf, TwitchRefused
 from bot.twitch import TwitchConnection
@@ -293,7 +294,18 @@ async def test_what_the_streamer_does_not_want_to_be_heard_is_not_subscribed_to(
     async with evening(fake, tmp_path, notices=False, moderation=False) as live:
         wanted = {"channel.chat.message", "stream.online", "stream.offline"}
         await live.until(lambda: live.connection.living() == fake.heard_types() == wanted)
+        assert set.union(*wanted_types(live.connection._settings)) == wanted
         assert await live.connection.check() == []
+
+
+async def test_what_is_wanted_is_what_is_subscribed_to(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        assert set.union(*wanted_types(live.connection._settings)) == fake.heard_types()
+        required, optional = wanted_types(live.connection._settings)
+        assert ({kind.type for kind in live.connection._required}, {kind.type for kind in live.connection._optional}) == (
+            required,
+            optional,
+        )
 
 
 def _line(message_id: str) -> Message:

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
-from builders_live import message
+from builders_forget import files_with
+from builders_live import at, message
 from builders_tools import a_talk, asks, calls_all, to_bot
 from fakes.llm_server import says
+
+from memory import Deletion, ForgetRequest
 
 RIGHT = asks("memory_correct", old="Birba", new="Briciola")
 
@@ -81,3 +84,38 @@ async def test_words_that_nobody_wrote_are_told_as_such(tmp_path: Path) -> None:
     async with a_talk(tmp_path, asks("memory_forget", words="Venezia"), says("Non ne so nulla")) as talk:
         assert await talk.hears(to_bot("dimentica dove vivo")) == ["Non ne so nulla"]
         assert "nothing that the speaker wrote" in talk.results()[0]["error"]
+
+
+async def test_forgetting_a_viewer_takes_their_records_out_of_every_file(tmp_path: Path) -> None:
+    note = asks("note_set", text="porto il Moscato alla cena")
+    async with a_talk(tmp_path, note, says("Segnato!")) as talk:
+        await talk.hears(to_bot("segna che porto il Moscato alla cena"))
+        assert [record.text for record in await talk.records()] == ["porto il Moscato alla cena"]
+        assert files_with(tmp_path, "Moscato") != []
+        await talk.chat.memory.forget(ForgetRequest(scope="viewer", at=at(60), viewer_id="id-alice"))
+        await talk.chat.memory.run_jobs()
+        assert await talk.records() == []
+    assert files_with(tmp_path, "Moscato") == []
+
+
+async def test_a_record_goes_with_the_message_that_asked_for_it(tmp_path: Path) -> None:
+    note = asks("note_set", text="porto il Moscato")
+    async with a_talk(tmp_path, note, says("Segnato!"), note, says("Di nuovo!")) as talk:
+        asked = to_bot("segna che porto il Moscato")
+        await talk.hears(asked)
+        assert len(await talk.records()) == 1
+        await talk.chat.loop.delete(Deletion(at=at(40), scope="message", message_id=asked.id))
+        assert await talk.records() == []
+        await talk.hears(to_bot("segna che porto il Moscato", seconds=60))
+        assert len(await talk.records()) == 1
+        words = ForgetRequest(scope="words", at=at(90), viewer_id="id-alice", words="che porto il moscato")
+        receipt = await talk.chat.memory.forget(words)
+        assert receipt.records == 1
+        assert await talk.records() == []
+
+
+async def test_a_time_out_takes_what_its_viewer_had_noted_in_this_stream(tmp_path: Path) -> None:
+    async with a_talk(tmp_path, asks("note_set", text="porto il Moscato"), says("Segnato!")) as talk:
+        await talk.hears(to_bot("segna che porto il Moscato"))
+        await talk.chat.loop.delete(Deletion(at=at(40), scope="user", user_id="id-alice"))
+        assert await talk.records() == []

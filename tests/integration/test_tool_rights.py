@@ -81,7 +81,8 @@ async def test_a_relation_needs_both_of_whom_it_is_or_a_moderator(tmp_path: Path
         talk.server.script[:] = [cousin, says("ok")]
         await talk.hears(message("vero!", by="bob", seconds=59), to_bot("Bob è mio cugino", seconds=60))
         [record] = await talk.records()
-        assert record.fields == {"subject": "id-alice", "relation": "cugino", "object": "id-bob"}
+        ends = {"subject": "id-alice", "relation": "cugino", "object": "id-bob"}
+        assert record.fields == {**ends, "source": "q60-alice"}
         talk.server.script[:] = [asks("relation_set", relation="sorella", subject="alice", object="carl"), says("ok")]
         await talk.hears(to_bot("Alice è la sorella di Carl", by="zoe", seconds=90, badges=("broadcaster",)))
         assert len(await talk.records()) == 2

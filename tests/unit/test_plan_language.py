@@ -146,6 +146,8 @@ EVENTS = (
     "nuvola what was the punishment for losing",
     "nuvola who raided us last stream",
     "nuvola what was the plan we made on the first stream",
+    "nuvola come abbiamo battezzato la barca?",
+    "nuvola dove avevamo nascosto il tesoro?",
     "nuvola which boss killed us earlier",
     "nuvola who came up with that name for the boat",
     "nuvola what were we laughing about before the break",

@@ -6,7 +6,7 @@ import pytest
 from builders_cli import Run
 
 from bot.cli.shell import CommandFailed, Exit, clear_errors, plain, print_json, short_tracebacks
-from bot.live_errors import TwitchRefused
+from bot.live_errors import TwitchRefused, TwitchUnreachable
 from config.errors import ConfigError
 from memory import DirectoryInUse, StoreUnavailable
 from replays.errors import LogError
@@ -25,7 +25,8 @@ def _leaving(error: BaseException) -> int:
         (ConfigError("a wrong key"), 2, "a wrong key"),
         (DirectoryInUse("in use by process 7"), 3, "in use by process 7"),
         (StoreUnavailable("the disk is full [really]"), 1, "the disk is full [really]"),
-        (TwitchRefused("no such channel"), 1, "no such channel"),
+        (TwitchRefused("no such channel"), 4, "no such channel"),
+        (TwitchUnreachable("no answer"), 1, "no answer"),
         (LogError("no chat"), 1, "no chat"),
         (PermissionError(13, "Permission denied", "out/turns.jsonl"), 1, "out/turns.jsonl: Permission denied"),
         (OSError(28, "No space left on device"), 1, "No space left on device"),
