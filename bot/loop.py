@@ -216,8 +216,7 @@ class ChatLoop:
                 self._counts["passed_over"] += 1
 
     def _take_line(self, line: Line, now: datetime) -> None:
-        reason = self._left_out(line)
-        if reason is not None:
+        if (reason := self._left_out(line)) is not None:
             self._counts[f"left_out_{reason}"] += 1
             return
         self._remember(line.id)

@@ -18,9 +18,6 @@ def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) ->
     environment = os.environ | {"RICORDO_DATA": str(tmp_path / "absent")}
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     figures = {(row["bench"], row["name"]): row for row in json.loads(ended.stdout)}
-<<<<<<< HEAD
-    assert {bench for bench, _ in figures} == {"replay", "record", "consolidate", "embed", "search", "answer", "restart", "forget"}
-=======
     assert {bench for bench, _ in figures} == {
         "replay",
         "record",
@@ -31,8 +28,8 @@ def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) ->
         "restart",
         "burst",
         "live",
+        "forget",
     }
->>>>>>> main
     assert figures[("replay", "messages")]["value"] == 1200
     assert figures[("replay", "dead jobs")]["met"]
     assert figures[("replay", "recalls asked")]["value"] > 10
@@ -57,8 +54,4 @@ def test_an_unknown_benchmark_is_refused_with_the_names_of_all(tmp_path: Path) -
     command = [sys.executable, "-m", "bench", "speed", "--out", str(tmp_path)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-<<<<<<< HEAD
-    assert "replay, record, consolidate, search, answer, restart, forget" in ended.stderr
-=======
-    assert "replay, record, consolidate, search, answer, restart, burst, live" in ended.stderr
->>>>>>> main
+    assert "replay, record, consolidate, search, answer, restart, forget, burst, live" in ended.stderr
