@@ -136,12 +136,9 @@ BENCHES: dict[str, Bench] = {
     "search": _search,
     "answer": _answer,
     "restart": _restart,
-<<<<<<< HEAD
     "forget": _forget,
-=======
     "burst": _burst,
     "live": _live,
->>>>>>> main
 }
 
 if __name__ == "__main__":

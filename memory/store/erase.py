@@ -9,17 +9,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, case, delete, func, null, select, update
 
-<<<<<<< HEAD
-from memory.store import facts, tombstones
+from memory.store import facts, records, tombstones
 from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, remove
 from memory.store.episodes import lines_by_id, turn_row
 from memory.store.prepared import Prepared
 from memory.store.remnants import Left, make_again
 
 _L = LINE.c
-_KIND_ALONE = func.json_object(
-    "kind", func.json_extract(_L.detail, "$.kind")
-)  # or else a notice could not be told from a message
+# A notice keeps its kind: without it, it could not be told from a message.
+_KIND_ALONE = func.json_object("kind", func.json_extract(_L.detail, "$.kind"))
 _NOTICE = (_L.kind == "notice") & _L.detail.is_not(None)
 _WORDS: dict[str, Any] = {"text": "", "reply_to": None, "detail": case((_NOTICE, _KIND_ALONE), else_=null())}
 _BLANK = update(LINE).where(_L.seq.in_(IDS)).values(**_WORDS)
@@ -31,12 +29,6 @@ _RESTING = Prepared(
     .where(DOCUMENT.c.seq.in_(select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(IDS))))
     .order_by(DOCUMENT.c.seq)
 )
-=======
-from memory.store import facts, records, tombstones
-from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
-from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
-from memory.store.streams import stream_for
->>>>>>> main
 
 
 @dataclass(slots=True, kw_only=True)
