@@ -216,11 +216,11 @@ class ChatLoop:
                 self._counts["passed_over"] += 1
 
     def _take_line(self, line: Line, now: datetime) -> None:
-        reason = self._left_out(line)
-        if reason is not None:
+        if (reason := self._left_out(line)) is not None:
             self._counts[f"left_out_{reason}"] += 1
             return
         self._remember(line.id)
+        self._parts.deleted.saw(line)
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
             self._obey(line, now)
             return
