@@ -13,14 +13,12 @@ import structlog
 
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
-from bot.batching import BatchingSettings
 from bot.canon import reloading
-from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
+from bot.chosen import loop_settings, manners_settings
 from bot.llm import LanguageModel
 from bot.llm_values import LlmSettings
 from bot.loop import ChatLoop
-from bot.loop_settings import LoopSettings
-from bot.manners import Manners, MannersSettings
+from bot.manners import Manners
 from bot.persona import load_persona
 from bot.prompt import PromptLimits
 from bot.remembering import MemoryResponder
@@ -44,6 +42,7 @@ from memory import (
     E5Embedder,
     Embedder,
     EmbeddingCache,
+    Event,
     Fading,
     Fusion,
     Gate,
@@ -77,6 +76,7 @@ class Hooks:
     searched: Callable[[], Awaitable[bool]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
+    on_event: Callable[[Event, datetime], None] | None = None  # what is taken in, and when it came
     resume: bool = False
     recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
     said: Sequence[tuple[str, datetime]] = ()  # what that run said last, and when: it is not said again soon
@@ -301,7 +301,7 @@ def make_loop(
     playing = responder if isinstance(responder, LlmResponder) else None
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
-    manners = Manners(_manners(settings), addressing)
+    manners = Manners(manners_settings(settings), addressing)
     for text, at in hooks.said:
         manners.note_said(text, now=at)
         speaker.note_said(text, at)
@@ -322,7 +322,8 @@ def make_loop(
         reload=reload if hooks.live else None,
     )
     on_stream = playing.meet if playing else None
-    return ChatLoop(parts, _loop_settings(settings, hooks), channel, on_turn=hooks.on_turn, on_stream=on_stream)
+    chosen = replace(loop_settings(settings), replies=hooks.replies, resume=hooks.resume, recorded_turns=hooks.recorded_turns)
+    return ChatLoop(parts, chosen, channel, on_turn=hooks.on_turn, on_stream=on_stream, on_event=hooks.on_event)
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:
@@ -348,44 +349,6 @@ def can_go_live(settings: Settings) -> bool:
     chosen = settings.twitch
     token = chosen.access_token.get_secret_value() or (settings.storage.data_dir / chosen.token_file).is_file()
     return bool(chosen.client_id and chosen.channel and token)
-
-
-def _manners(settings: Settings) -> MannersSettings:
-    manners = settings.manners
-    return MannersSettings(
-        answer=manners.answer,
-        channel_cooldown_seconds=manners.channel_cooldown_seconds,
-        viewer_cooldown_seconds=manners.viewer_cooldown_seconds,
-        max_characters=manners.max_characters,
-        people_per_reply=manners.people_per_reply,
-        repeat_seconds=manners.repeat_seconds,
-        strip_links=manners.strip_links,
-        blocked_words=manners.blocked_words,
-        late_seconds=manners.late_seconds,
-    )
-
-
-def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
-    batching, commands = settings.batching, settings.commands
-    return LoopSettings(
-        batching=BatchingSettings(
-            grace_seconds=batching.addressed_grace_seconds,
-            quiet_seconds=batching.quiet_seconds,
-            longest_wait_seconds=batching.longest_wait_seconds,
-            max_lines=batching.size,
-        ),
-        commands=CommandSettings(
-            prefix=commands.prefix,
-            names=meanings({verb: getattr(commands, verb) for verb in DEFAULT_WORDS}),
-            language=commands.language,
-            confirm_seconds=commands.confirm_seconds,
-            pause_seconds=commands.pause_seconds,
-        ),
-        replies=hooks.replies,
-        ignored=frozenset(settings.manners.ignored_bots),
-        resume=hooks.resume,
-        recorded_turns=hooks.recorded_turns,
-    )
 
 
 async def _at_once(_: float) -> None:

@@ -1,14 +1,19 @@
 """The live bot, put together: apart from `bot.app`, since TwitchIO takes half a second to import and few commands need it."""
 
 import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 from bot.app import Hooks, language_model, make_folder, make_loop, open_channel_memory, twitch_settings
 from bot.canon import sync_canon
+from bot.chosen import command_settings
+from bot.commands import Commands
 from bot.live import LiveSettings, run_live, stopping_on_signals
+from bot.recording import Recorder, RecordingSettings, expire, recording
 from bot.speak import DryVoice
 from bot.twitch import TwitchConnection
 from config.settings import Settings
-from memory import WallClock
+from memory import RECORDINGS, Clock, WallClock
 
 
 async def run_bot(settings: Settings) -> None:
@@ -27,11 +32,26 @@ async def run_bot(settings: Settings) -> None:
         async with (
             open_channel_memory(settings, directory, channel=account.channel, clock=clock) as memory,
             language_model(settings) as model,
+            AsyncExitStack() as stack,
         ):
             await sync_canon(memory, settings.persona.canon)
             await memory.start_worker()
             voice = DryVoice() if settings.manners.dry_run else twitch.voice()
             hooks = Hooks(voice=voice, model=model, live=True)
+            recorder = recorder_of(settings, directory, clock)
+            if recorder is not None:
+                await stack.enter_async_context(recording(recorder))
+                hooks = Hooks(voice=voice, model=model, live=True, on_event=recorder.heard, on_turn=recorder.over)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
             with stopping_on_signals(stop):
                 await run_live(loop, twitch, LiveSettings(), clock, stop=stop, first=account.stream)
+
+
+def recorder_of(settings: Settings, directory: Path, clock: Clock) -> Recorder | None:
+    """Return what records the chat, None where that is off. What was recorded before is kept no longer in either case."""
+    chosen = RecordingSettings(directory=directory / RECORDINGS, days=settings.recording.days)
+    expire(chosen, clock.now())
+    if not settings.recording.enabled:
+        return None
+    commands = Commands(command_settings(settings))
+    return Recorder(chosen, clock, verb_of=commands.verb_of)

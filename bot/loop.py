@@ -1,16 +1,19 @@
 """The one way in: live chat and replayed logs feed the same loop, in order, one turn at a time."""
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
 
+from bot.admission import Admission
 from bot.batching import Batcher
 from bot.commands import Commands
+from bot.echoes import Echoes
 from bot.loop_settings import LoopSettings
 from bot.obey import Obeyer
+from bot.stand_in import begun, stand_in, stream_of
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -36,6 +39,7 @@ log = structlog.get_logger(__name__)
 Step = Callable[[], Awaitable[None]]
 OnTurn = Callable[[TurnOutcome], None]
 OnStream = Callable[[Stream], None]
+OnEvent = Callable[[Event, datetime], None]
 
 
 class ChatLoop:
@@ -49,8 +53,9 @@ class ChatLoop:
         *,
         on_turn: OnTurn | None = None,
         on_stream: OnStream | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
-        """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
+        """Take the parts of a turn, the chat's home, and who wants to hear of turns, new streams, what is taken in."""
         if (parts.responder is None) != (settings.replies == "log"):
             msg = "a loop needs a responder exactly where its own replies are wanted, not those of a log"
             raise ValueError(msg)
@@ -62,6 +67,7 @@ class ChatLoop:
         self._channel = channel
         self._on_turn = on_turn
         self._on_stream = on_stream
+        self._on_event = on_event or _unheard
         self._commands = Commands(settings.commands)
         self._obeyer = Obeyer(
             parts.memory,
@@ -72,10 +78,11 @@ class ChatLoop:
             reload=parts.reload,
         )
         self._batcher = Batcher(settings.effective_batching)
+        self._echoes = Echoes()
+        self._admission = Admission(settings, self._addressing, parts.deleted)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
-        self._seen: OrderedDict[str, None] = OrderedDict()
         self._calls: list[StateCall] = []
         self._todo: deque[Step] = deque()
         self._retry_at: datetime | None = None
@@ -107,7 +114,7 @@ class ChatLoop:
         if self._settings.resume:
             return
         for batch in await self._memory.unrecorded():
-            self._remember_ids(batch)
+            self._admission.remember(line.id for line in batch.lines)
             await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
             self._counts["turns_cut_off"] += 1
 
@@ -172,6 +179,7 @@ class ChatLoop:
     async def delete(self, deletion: Deletion) -> None:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
+        self._on_event(deletion, self._clock.now())
         self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
         if self.behind:
             return
@@ -211,11 +219,11 @@ class ChatLoop:
                 self._counts["passed_over"] += 1
 
     def _take_line(self, line: Line, now: datetime) -> None:
-        reason = self._left_out(line)
+        reason = self._admission.left_out(line)
         if reason is not None:
             self._counts[f"left_out_{reason}"] += 1
             return
-        self._remember(line.id)
+        self._admission.remember([line.id])
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
             self._obey(line, now)
             return
@@ -224,28 +232,18 @@ class ChatLoop:
             self._counts["left_out_opted_out"] += 1
             return
         self._ensure_stream(now)
+        self._on_event(line, now)
+        line = self._echoes.translated(line)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
         self._close(self._batcher.add(line, addressed=addressed, now=now))
-
-    def _left_out(self, line: Line) -> str | None:
-        """Return why a line is no part of the conversation, None where it is."""
-        names = {line.user.id, line.user.login.lower()} if line.user else set()
-        if self._addressing.bot.id in names:
-            self._addressing.own(line.id)
-            return "own"
-        if not self._settings.ignored.isdisjoint(names) or (isinstance(line, Message) and line.is_bot):
-            return "bot"
-        if isinstance(line, Message) and line.source_channel is not None and not self._settings.foreign_chat:
-            return "foreign"
-        if line.id in self._seen:
-            return "duplicate"
-        return "deleted" if self._parts.deleted.covers(line) else None
 
     def _obey(self, command: Command | Message, now: datetime) -> None:
         """Queue a command behind everything that was said before it."""
         if not self._obeyer.knows(command.text):
             self._counts["command_ignored"] += 1
             return
+        if not self._memory.opted_out(command.user.id, command.at):
+            self._on_event(command, now)
         self._close(self._batcher.flush("command", now))
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
@@ -256,19 +254,10 @@ class ChatLoop:
     def _go_online(self, event: StreamEvent, now: datetime) -> None:
         if event.bot is not None:
             self._addressing.meet(event.bot)
-        self._begin(
-            Stream(
-                id=event.stream_id,
-                channel=event.channel or self._channel,
-                bot=self._addressing.bot,
-                started_at=event.at,
-                title=event.title,
-                category=event.category,
-            ),
-            now,
-        )
+        self._begin(stream_of(event, self._channel, self._addressing.bot), now)
 
     def _go_offline(self, event: StreamEvent, now: datetime) -> None:
+        self._on_event(event, now)
         self._close(self._batcher.flush("end", now))
         stream_id = self._stream.id if self._stream else event.stream_id
         self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
@@ -276,16 +265,18 @@ class ChatLoop:
 
     def _ensure_stream(self, now: datetime) -> None:
         if self._stream is None:
-            name = f"live-{self._channel.login}-{now:%Y%m%dT%H%M%SZ}"
-            self._begin(Stream(id=name, channel=self._channel, bot=self._addressing.bot, started_at=now, temporary=True), now)
+            self._begin(stand_in(self._channel, self._addressing.bot, now), now)
 
     def _begin(self, stream: Stream, now: datetime) -> None:
         self._close(self._batcher.open(stream.id, now))
         self._stream = stream
+        self._on_event(begun(stream), now)
         self._todo.append(partial(self._begin_in_memory, stream))
 
     def _take_reply(self, reply: BotReply, now: datetime) -> None:
         if self._settings.replies == "bot":
+            self._addressing.own(reply.id)
+            self._echoes.meet(reply)
             self._counts["recorded_reply_passed_over"] += 1
             return
         if reply.in_reply_to and self._parts.deleted.hold(reply.in_reply_to):
@@ -326,6 +317,7 @@ class ChatLoop:
             return
         self._behind = 0
         outcome = await run_turn(batch, self._parts, calls=calls)
+        self._echoes.said(outcome.turn.said)
         self._counts["turns"] += 1
         self._counts[f"said_{outcome.turn.said.state}"] += 1
         if not outcome.recorded:
@@ -372,15 +364,6 @@ class ChatLoop:
             msg = f"the database has been away for {len(self._todo)} steps; free disk space, then start again"
             raise StoreUnavailable(msg)
 
-    def _remember(self, line_id: str) -> None:
-        self._seen[line_id] = None
-        while len(self._seen) > self._settings.seen_ids:
-            self._seen.popitem(last=False)
-
-    def _remember_ids(self, batch: Batch) -> None:
-        for line in batch.lines:
-            self._remember(line.id)
-
     def _note_failure(self, event: str, error: Exception, **fields: str) -> None:
         """Log where it happened, not what it says: the text of an exception may quote the chat."""
         trace = error.__traceback__
@@ -396,3 +379,7 @@ class ChatLoop:
             outcome = self._finished.popleft()
             if self._on_turn is not None:
                 self._on_turn(outcome)
+
+
+def _unheard(_: Event, __: datetime) -> None:
+    """Where nobody wants to hear of what is taken in."""

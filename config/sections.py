@@ -230,6 +230,15 @@ class Backup(Section):
     )
 
 
+class Recording(Section):
+    """The chat as a log that can be replayed. What is forgotten, corrected or moderated leaves it, too."""
+
+    enabled: bool = Field(
+        default=False, description="Write one file a stream into recordings/, inside the channel's memory. Tell your viewers."
+    )
+    days: float = Field(default=30.0, gt=0, description="Days after which a recording is removed.")
+
+
 class Embedding(Section):
     """The model that turns text into vectors. After a change run `ricordo reindex`."""
 
