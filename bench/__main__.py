@@ -95,6 +95,18 @@ def _answer(_: Path, out: Path, __: bool) -> list[Figure]:
     return answer.measure(out / "replay" / "memory")
 
 
+def _burst(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import burst  # noqa: PLC0415 - the same
+
+    return burst.measure(out / "burst", seconds=2 if quick else 60, rest=2 if quick else 60)
+
+
+def _live(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import live  # noqa: PLC0415 - the same
+
+    return live.measure(out / "live", seconds=5 if quick else 600)
+
+
 def _restart(_: Path, out: Path, quick: bool) -> list[Figure]:
     from bench import restart  # noqa: PLC0415 - the same
 
@@ -118,6 +130,8 @@ BENCHES: dict[str, Bench] = {
     "search": _search,
     "answer": _answer,
     "restart": _restart,
+    "burst": _burst,
+    "live": _live,
 }
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -36,9 +37,6 @@ from memory import (
 )
 
 log = structlog.get_logger(__name__)
-Step = Callable[[], Awaitable[None]]
-OnTurn = Callable[[TurnOutcome], None]
-OnStream = Callable[[Stream], None]
 OnEvent = Callable[[Event, datetime], None]
 
 
@@ -51,8 +49,8 @@ class ChatLoop:
         settings: LoopSettings,
         channel: Channel,
         *,
-        on_turn: OnTurn | None = None,
-        on_stream: OnStream | None = None,
+        on_turn: Callable[[TurnOutcome], None] | None = None,
+        on_stream: Callable[[Stream], None] | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
         """Take the parts of a turn, the chat's home, and who wants to hear of turns, new streams, what is taken in."""
@@ -77,16 +75,18 @@ class ChatLoop:
             speaks=settings.replies == "bot",
             reload=parts.reload,
         )
-        self._batcher = Batcher(settings.effective_batching)
+        self.batcher = Batcher(settings.effective_batching)
         self._echoes = Echoes()
         self._admission = Admission(settings, self._addressing, parts.deleted)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
         self._calls: list[StateCall] = []
-        self._todo: deque[Step] = deque()
+        self._todo: deque[Callable[[], Awaitable[None]]] = deque()
         self._retry_at: datetime | None = None
+        self._pause = timedelta(seconds=max(0.1, settings.retry_seconds))  # while the database is away
         self._finished: deque[TurnOutcome] = deque()
+        self._brief = False
         self._counts: Counter[str] = Counter()
         self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
@@ -98,23 +98,27 @@ class ChatLoop:
     @property
     def pending(self) -> int:
         """How many lines wait in the open batch."""
-        return len(self._batcher.lines)
+        return len(self.batcher.lines)
 
     @property
     def behind(self) -> bool:
         """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
         return self._behind > 0
 
+    def hush(self, *, brief: bool = False) -> None:
+        """Answer nobody any more. `brief`: what is fed is stored and no more; the next start makes turns of it."""
+        self._parts.manners.leaving, self._brief = True, brief
+
     async def start(self) -> None:
-        """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
+        """Know what was heard before, and record turns that a crash cut off as silent ones; a resumed replay runs them again.
 
         Raises:
             StoreUnavailable: the memory cannot be read.
         """
         if self._settings.resume:
             return
+        self._admission.remember(await self._memory.newest_lines(self._settings.seen_ids))
         for batch in await self._memory.unrecorded():
-            self._admission.remember(line.id for line in batch.lines)
             await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
             self._counts["turns_cut_off"] += 1
 
@@ -130,7 +134,7 @@ class ChatLoop:
         now = arrived or self._clock.now()
         self._counts[type(event).__name__.lower()] += 1
         try:
-            self._close(self._batcher.due(now))
+            self._close(self.batcher.due(now))
             await self._work()
             await self._handle(event, now)
             await self._work()
@@ -146,13 +150,13 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.due(now))
+        self._close(self.batcher.due(now))
         await self._work()
         self._report()
 
     def next_due(self) -> datetime | None:
         """Return when `tick` has something to do, None where nothing is pending."""
-        return min((at for at in (self._batcher.next_due(), self._retry_at) if at is not None), default=None)
+        return min((at for at in (self.batcher.next_due(), self._retry_at) if at is not None), default=None)
 
     async def flush(self, reason: str) -> None:
         """Close the open batch and run its turn now.
@@ -160,7 +164,7 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.flush(reason, self._clock.now()))
+        self._close(self.batcher.flush(reason, self._clock.now()))
         await self._work()
         self._report()
 
@@ -180,7 +184,7 @@ class ChatLoop:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
         self._on_event(deletion, self._clock.now())
-        self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        self.batcher.remove(self._parts.deleted.among(self.batcher.lines))
         if self.behind:
             return
         if self._begun_id is None:
@@ -212,7 +216,7 @@ class ChatLoop:
             case StateCall():
                 self._take_call(event)
             case Settle():
-                self._close(self._batcher.flush("end", now))
+                self._close(self.batcher.flush("end", now))
                 await self._work()
                 self._counts["jobs"] += 0 if self.behind else await self._memory.run_jobs()
             case _:
@@ -235,7 +239,7 @@ class ChatLoop:
         self._on_event(line, now)
         line = self._echoes.translated(line)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
-        self._close(self._batcher.add(line, addressed=addressed, now=now))
+        self._close(self.batcher.add(line, addressed=addressed, now=now))
 
     def _obey(self, command: Command | Message, now: datetime) -> None:
         """Queue a command behind everything that was said before it."""
@@ -244,7 +248,7 @@ class ChatLoop:
             return
         if not self._memory.opted_out(command.user.id, command.at):
             self._on_event(command, now)
-        self._close(self._batcher.flush("command", now))
+        self._close(self.batcher.flush("command", now))
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
     async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
@@ -258,7 +262,7 @@ class ChatLoop:
 
     def _go_offline(self, event: StreamEvent, now: datetime) -> None:
         self._on_event(event, now)
-        self._close(self._batcher.flush("end", now))
+        self._close(self.batcher.flush("end", now))
         stream_id = self._stream.id if self._stream else event.stream_id
         self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
         self._stream = None
@@ -268,7 +272,7 @@ class ChatLoop:
             self._begin(stand_in(self._channel, self._addressing.bot, now), now)
 
     def _begin(self, stream: Stream, now: datetime) -> None:
-        self._close(self._batcher.open(stream.id, now))
+        self._close(self.batcher.open(stream.id, now))
         self._stream = stream
         self._on_event(begun(stream), now)
         self._todo.append(partial(self._begin_in_memory, stream))
@@ -283,17 +287,17 @@ class ChatLoop:
             self._counts["recorded_reply_to_nothing"] += 1
             return
         self._ensure_stream(now)
-        self._close(self._batcher.flush("addressed", now))
+        self._close(self.batcher.flush("addressed", now))
         self._addressing.own(reply.id)
         if self._stream is not None:
             self._todo.append(partial(self._once, partial(self._memory.record_reply, self._stream.id, reply)))
 
     def _take_call(self, call: StateCall) -> None:
-        if self._batcher.lines:
+        if self.batcher.lines:
             self._calls.append(call)
         self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
 
-    async def _once(self, step: Step) -> None:
+    async def _once(self, step: Callable[[], Awaitable[None]]) -> None:
         if not self.behind:
             await step()
 
@@ -306,9 +310,10 @@ class ChatLoop:
         kept = tuple(line for line in batch.lines if not self._parts.deleted.covers(line))
         if not kept:
             return
-        batch = batch if len(kept) == len(batch.lines) else Batch(
-            stream_id=batch.stream_id, lines=kept, closed_at=batch.closed_at, flush_reason=batch.flush_reason
-        )  # fmt: skip
+        batch = replace(batch, lines=kept)
+        if self._brief:
+            await self._memory.observe(batch)
+            return
         if self._settings.resume and await self._memory.recorded(batch.id):
             self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
             self._addressing.own(f"reply:{batch.id}")
@@ -340,14 +345,14 @@ class ChatLoop:
 
     async def _work(self) -> None:
         """Take the steps in their order. While the database is away they wait, and nothing overtakes them."""
-        if self._retry_at is not None and self._clock.now() < self._retry_at:
+        if self._retry_at is not None and self._retry_at - self._pause <= self._clock.now() < self._retry_at:
             self._give_up_when_full()
             return
         while self._todo:
             try:
                 await self._todo[0]()
             except StoreUnavailable as error:
-                self._retry_at = self._clock.now() + timedelta(seconds=max(0.1, self._settings.retry_seconds))
+                self._retry_at = self._clock.now() + self._pause
                 self._counts["store_unavailable"] += 1
                 log.warning("store_was_unavailable", waiting=len(self._todo), reason=str(error))
                 self._give_up_when_full()

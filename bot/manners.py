@@ -67,6 +67,7 @@ class Manners:
     def __init__(self, settings: MannersSettings, addressing: Addressing) -> None:
         """Take the policy and whom the chat means when it means the bot."""
         self.quiet = False  # a moderator told the bot to be silent
+        self.leaving = False  # the bot is about to end: what it hears is stored, nobody is asked for an answer
         self.addressing = addressing
         self._settings = settings
         self._blocked = _word_pattern(settings.blocked_words)
@@ -115,7 +116,7 @@ class Manners:
 
     def may_serve(self, viewer_id: str, badges: tuple[str, ...], *, now: datetime) -> bool:
         """Return whether a viewer's command is answered now; it counts as an answer to them."""
-        if self.quiet or not self._may_ask(viewer_id, badges, now):
+        if self.quiet or self.leaving or not self._may_ask(viewer_id, badges, now):
             return False
         self._start_cooldowns(viewer_id, now)
         return True
@@ -128,8 +129,9 @@ class Manners:
             "policy_never": rules.answer == "never",
             "not_addressed": not asked,
             "quiet": self.quiet,
+            "stopping": self.leaving,
             "late": now - batch.closed_at > timedelta(seconds=rules.late_seconds),
-            "channel_cooldown": self._last_answer is not None and batch.closed_at - self._last_answer < cooling,
+            "channel_cooldown": _within(self._last_answer, batch.closed_at, cooling),
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
 
@@ -143,13 +145,18 @@ class Manners:
         if {"moderator", "broadcaster"} & set(badges):
             return True
         last = self._answered.get(viewer_id)
-        return last is None or at - last >= timedelta(seconds=self._settings.viewer_cooldown_seconds)
+        return not _within(last, at, timedelta(seconds=self._settings.viewer_cooldown_seconds))
 
     def _start_cooldowns(self, viewer_id: str, at: datetime) -> None:
         over = at - timedelta(seconds=self._settings.viewer_cooldown_seconds)
         self._answered = {viewer: last for viewer, last in self._answered.items() if last > over}
         self._answered[viewer_id] = at
         self._last_answer = at
+
+
+def _within(last: datetime | None, at: datetime, pause: timedelta) -> bool:
+    """Whether `at` is within `pause` of `last`. One that is still far off was told by a clock that was set back since."""
+    return last is not None and abs(at - last) < pause
 
 
 def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:

@@ -177,6 +177,8 @@ class _Telling:
         return " / ".join(lines)
 
     def _episode(self, item: Item, what: str) -> str:
+        if item.kind == "claim":
+            return self._personal(item, what, first=False)
         if item.kind == "reply":
             bare = words_in(item).partition(": ")
             what = self._quote(bare[2], self._longest_quote) if set(words_of(bare[0])) & self.own_names and bare[2] else what

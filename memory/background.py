@@ -9,6 +9,7 @@ from memory.backup import Backups
 from memory.clock import Clock
 from memory.index import GROUP, Indexer
 from memory.ports import Embedder
+from memory.precedence import Precedence
 from memory.purge import Purger
 from memory.recipes import BackupPlan, JobLimits
 from memory.recordings import Recordings
@@ -28,7 +29,7 @@ class Background:
     Further kinds of jobs: `background.worker.register(kind, handler)`. Jobs of kinds without a handler wait.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - everything that works behind the chat, named once
         self,
         database: Database,
         *,
@@ -38,12 +39,14 @@ class Background:
         limits: JobLimits,
         random: Random,
         meaning: Meaning,
+        precedence: Precedence | None = None,
     ) -> None:
         """Register the handlers of `index`, `purge`, `drift`, `reindex` and `backup`; nothing runs yet.
 
-        `random` is seeded in a replay; `meaning` tells what of a document is embedded.
+        `random` is seeded in a replay; `meaning` tells what of a document is embedded; `precedence`, when to give way.
         """
-        self.worker = Worker(database, clock=clock, limits=limits, random=random)
+        self._precedence = precedence or Precedence()
+        self.worker = Worker(database, clock=clock, limits=limits, random=random, give_way=self._precedence.giving_way)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock, meaning=meaning)
         self._database, self._clock = database, clock
         self.plan_backups(BackupPlan(every_hours=0))
@@ -98,6 +101,7 @@ class Background:
             more = {LAG: _LAG_SECONDS, WATCH: _WATCH_SECONDS} | ({"backup": hours * 3600} if hours > 0 else {})
             self._schedule = Schedule(data_dir, self._limits, self.worker.ask, more=more)
             await self._schedule.start()
+        self._precedence.begin()
         await self.worker.start()
 
     async def stop(self) -> None:
@@ -105,6 +109,7 @@ class Background:
         if self._schedule is not None:
             await self._schedule.stop()
             self._schedule = None
+        self._precedence.end()
         await self.worker.stop()
         await self.indexer.stop()
 

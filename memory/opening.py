@@ -29,7 +29,9 @@ from memory.model import KnownViewer, SourceKind
 from memory.names import NameIndex
 from memory.optout import OptOuts
 from memory.personal import Personal
+from memory.polite import PoliteEmbedder
 from memory.ports import Embedder
+from memory.precedence import Precedence
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
@@ -68,6 +70,7 @@ class Parts:
     surroundings: Surroundings
     caches: RecallCaches
     slot: Slot
+    precedence: Precedence
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
@@ -109,6 +112,7 @@ class _Ground:
     index: ChromaIndex
     abandoned: Abandoned
     caches: RecallCaches
+    precedence: Precedence
     names: NameIndex
     rules: tuple[Rules, ...]  # compiled once: 0.3 s
 
@@ -122,7 +126,8 @@ async def open_parts(
         database = await Database.open(settings.data_dir / "memory.db", synchronous=settings.synchronous)
         opening.push_async_callback(database.close)
         await database.write(lambda connection: meta.claim(connection, channel))
-        index = await ChromaIndex.open(settings.data_dir)
+        precedence = Precedence()
+        index = await ChromaIndex.open(settings.data_dir, give_way=precedence.give_way)
         opening.push_async_callback(index.close)
         abandoned = Abandoned()
         ground = _Ground(
@@ -133,6 +138,7 @@ async def open_parts(
             index=index,
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
+            precedence=precedence,
             names=NameIndex(),
             rules=load_rules(settings.languages),
         )
@@ -153,11 +159,12 @@ def _upkeep(ground: _Ground) -> Upkeep:
     background = Background(
         ground.database,
         vectors=ground.index,
-        embedder=embedder,
+        embedder=PoliteEmbedder(embedder, ground.precedence),
         clock=clock,
         limits=settings.jobs,
         random=delays,
         meaning=Meaning(ground.rules),
+        precedence=ground.precedence,
     )
     background.plan_backups(settings.backup)
     upkeep = Upkeep(
@@ -209,6 +216,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         surroundings=surroundings,
         caches=caches,
         slot=slot,
+        precedence=ground.precedence,
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from bot.app import open_channel_memory, recipe_of
 from bot.cli.logs import set_up_logs

@@ -21,6 +21,7 @@ from memory.store import outbox
 from memory.store.database import Database
 from memory.store.stamps import milliseconds
 from memory.store.tables import DocumentRow, DocumentSourceRow, LineRow, StreamRow, TurnRow, table_of
+from memory.vectorise import Meaning
 from memory.worker import Worker
 
 _DOCUMENT = table_of(DocumentRow)
@@ -160,8 +161,14 @@ async def open_database(directory: Path) -> Database:
     return database
 
 
-def an_indexer(database: Database, vectors: FileVectors, embedder: NotedEmbedder | None = None) -> Indexer:
-    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder(), clock=VirtualClock(START))
+def whole(_: str, text: str) -> tuple[str, ...]:
+    return (text,)
+
+
+def an_indexer(
+    database: Database, vectors: FileVectors, embedder: NotedEmbedder | None = None, *, meaning: Meaning = whole
+) -> Indexer:
+    return Indexer(database, vectors=vectors, embedder=embedder or NotedEmbedder(), clock=VirtualClock(START), meaning=meaning)
 
 
 async def turns(database: Database, numbers: Sequence[int], *, reply: bool = False) -> list[str]:

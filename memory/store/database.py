@@ -8,7 +8,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -179,13 +179,13 @@ class Database:
             self._connection = self._writer.connect()
         connection, raw = self._connection, driver_connection(self._connection)
         raw.execute("BEGIN IMMEDIATE")
-        with ExitStack() as unless_done:
-            unless_done.callback(raw.rollback)
-            unless_done.callback(connection.rollback)
+        try:
             yield connection
             connection.commit()  # what the engine began by itself
             raw.commit()
-            unless_done.pop_all()
+        finally:  # nothing is left to roll back after a commit
+            connection.rollback()
+            raw.rollback()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncSession]:

@@ -20,6 +20,7 @@ from memory.store.tables import MemoryJob, table_of
 ErrorKind = Literal["temporary", "permanent", "unknown", "crash"]
 STATES = ("ready", "leased", "done", "dead")
 ERROR_CHARACTERS = 500
+_FEWER = 5  # bits: a 32nd
 
 
 _JOB = table_of(MemoryJob)
@@ -83,8 +84,9 @@ def claim(
     """Lease the next jobs, in the order in which they fell due; return them, none where nothing is due.
 
     The oldest due job names the kind. Jobs that never failed come together with others of that kind, as many as `groups` allows
-    for it; a job that failed or crashed before comes alone. Kinds that `groups` does not name are left where they are. `early`
-    also takes jobs that lie in the future, but only such as were never tried.
+    for it; a job that failed before comes alone. Jobs whose process died come in groups of a 32nd for each time it did: most of
+    them were only near the one that is at fault, and that one stands alone in the end. Kinds that `groups` does not name are
+    left where they are. `early` also takes jobs that lie in the future, but only such as were never tried.
     """
     waiting = and_(_C.state == "ready", _C.kind.in_(tuple(groups)))
     at = _C.run_after <= milliseconds(due)
@@ -93,10 +95,9 @@ def claim(
     first = connection.execute(select(_C.id, _C.kind, _C.attempts, _C.crashes).where(ripe).order_by(*order).limit(1)).first()
     if first is None:
         return []
-    if first.attempts or first.crashes:
-        chosen = select(_C.id).where(_C.id == first.id)
-    else:
-        chosen = select(_C.id).where(ripe, _C.kind == first.kind, _FRESH).order_by(*order).limit(groups[first.kind])
+    alike = and_(ripe, _C.kind == first.kind, _C.attempts == first.attempts, _C.crashes == first.crashes)
+    most = 1 if first.attempts else max(1, groups[first.kind] >> _FEWER * first.crashes)
+    chosen = select(_C.id).where(alike).order_by(*order).limit(most)
     leased = (
         update(_JOB)
         .where(_C.id.in_(chosen))
@@ -172,6 +173,13 @@ def recover(connection: Connection, *, now: datetime, max_crashes: int, everythi
     state = case((_C.crashes + 1 >= max_crashes, "dead"), else_="ready")
     freed = {"state": state, "crashes": _C.crashes + 1, "error_kind": "crash", "run_after": at, "updated_at": at}
     return connection.execute(update(_JOB).where(lost).values(**freed, **_FREE)).rowcount
+
+
+def rewind(connection: Connection, *, now: datetime) -> int:
+    """Make due what waits by a clock that was set back since, and would wait as long again; return how many jobs."""
+    at = milliseconds(now)
+    ahead = and_(_C.state == "ready", _C.updated_at > at)
+    return connection.execute(update(_JOB).where(ahead).values(run_after=at, updated_at=at)).rowcount
 
 
 def listed(connection: Connection, *, state: str | None = None, kind: str | None = None, limit: int = 100) -> list[JobRow]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from builders_jobs import START
+from builders_jobs import START, whole
 from fakes.noted_embedder import NotedEmbedder
 from structlog.testing import capture_logs
 
@@ -27,10 +27,6 @@ from memory.store.database import Database
 from memory.store.viewers import ViewerBook
 
 LIMITS = replace(JobLimits(), drain_seconds=0.1, recover_seconds=0.2, checkpoint_seconds=0.2)
-
-
-def whole(_: str, text: str) -> tuple[str, ...]:
-    return (text,)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from memory import (
     BotReply,
     DirectoryInUse,
     InvalidRow,
+    Memory,
     MemoryClosed,
     MemorySettings,
     ModelMismatch,
@@ -283,3 +284,51 @@ async def test_a_name_with_a_colon_cannot_put_words_into_another_mouth(tmp_path:
         recall = await memory.recall(asked("chi parlava del gatto nell'ultima live?"))
         [line] = [item.text for item in recall.block.items if item.section == "episode"]
         assert '"Bob odio il gatto sul serio: il gatto dorme sul divano"' in line
+
+
+DENSE = "viewer:101:recall/dense"
+
+
+async def _told_yesterday(memory: Memory) -> None:
+    await memory.begin_stream(a_stream("s0", after=-7200))
+    await tell(memory, a_batch(a_message("m1", "ho un gatto di nome Birba", after=-7000), stream_id="s0"))
+    await memory.begin_stream(a_stream("s1"))
+
+
+async def _by_meaning(memory: Memory) -> int:
+    recall = await memory.recall(asked("come si chiama il mio gatto?"))
+    return sum(step.items_out for step in recall.steps if step.step == DENSE)
+
+
+async def test_jobs_that_were_begun_are_done_but_for_the_index_which_follows(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await _told_yesterday(memory)
+        assert await memory.begin_jobs() == 1
+        assert [fact.kind for fact in await memory.documents_of("101")].count("fact") == 1
+        await tell(memory, a_batch(a_message("m2", "ho anche un cane di nome Argo", after=1)))
+        assert await memory.indexed() == 2  # the turn and its fact; what was told since waits
+        assert await memory.indexed() == 0
+        assert await _by_meaning(memory) == 2
+        assert {job.kind for job in await memory.jobs(state="ready")} == {"index", "consolidate"}
+        assert await memory.index_now() == 1
+        assert {job.kind for job in await memory.jobs(state="ready")} == {"consolidate"}
+
+
+async def test_settling_waits_for_the_index_that_was_begun(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await _told_yesterday(memory)
+        await memory.begin_jobs()
+        assert await memory.run_jobs() == 2
+        assert await _by_meaning(memory) == 2
+        assert await memory.jobs(state="ready") == []
+
+
+async def test_a_memory_that_is_closed_while_it_indexes_goes_on_when_it_is_opened_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await _told_yesterday(memory)
+        await memory.begin_jobs()
+    async with opened(tmp_path) as memory:
+        assert await memory.jobs(state="leased") == []
+        assert [job.crashes for job in await memory.jobs(kind="index")] == [0, 0]
+        await memory.run_jobs()
+        assert {job.state for job in await memory.jobs()} == {"done"}

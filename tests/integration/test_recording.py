@@ -23,6 +23,7 @@ from bot.commands import Commands, CommandSettings
 from bot.going_live import recorder_of
 from bot.live import LiveSettings, run_live
 from bot.recording import Recorder, RecordingSettings, recording
+from bot.stopping import Stopping
 from bot.turn import TurnOutcome
 from bot.twitch import TwitchConnection
 from config.settings import Settings
@@ -310,7 +311,7 @@ async def _live_evening(settings: Settings, folder: Path, over: Callable[[TurnOu
 
             hooks = Hooks(voice=twitch.voice(), on_event=recorder.heard, on_turn=heard)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            stop = asyncio.Event()
+            stopping = Stopping()
 
             async def until(lines: int) -> None:
                 async with asyncio.timeout(60):
@@ -319,7 +320,7 @@ async def _live_evening(settings: Settings, folder: Path, over: Callable[[TurnOu
                 await memory.run_jobs()
 
             async with recording(recorder), asyncio.TaskGroup() as group:
-                group.create_task(run_live(loop, twitch, LiveSettings(), clock, stop=stop))
+                group.create_task(run_live(loop, twitch, LiveSettings(), clock, stopping=stopping))
                 await fake.until(lambda: "stream.offline" in fake.heard_types())
                 await fake.chat("alice", "io lavoro in una serra, vendiamo basilico", message_id="a1")
                 await fake.chat("bruno", "che freddo stasera in studio", message_id="b1")
@@ -334,4 +335,4 @@ async def _live_evening(settings: Settings, folder: Path, over: Callable[[TurnOu
                 parent = payloads.reply_to(fake.post_ids[-1], fake.bot)
                 await fake.chat("bruno", "e io invece?", message_id="b2", reply=parent)
                 await until(44)
-                stop.set()
+                stopping.asked.set()

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from bench.chat import write_chat
+from memory.rules import load_rules
 from memory.store.chroma import ChromaIndex
+from memory.worthiness import Meaning
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = (sys.executable, "-c", "from replays.cli import main; main()")
@@ -101,5 +103,6 @@ def test_a_replay_killed_again_and_again_ends_like_an_unbroken_one(tmp_path: Pat
     assert its_scores == pytest.approx(scores, abs=1e-5)
     vectors = asyncio.run(indexed(broken))
     assert vectors == asyncio.run(indexed(whole))
-    assert sum(map(len, vectors.values())) == rows(whole, "SELECT count(*) FROM document")[0][0]
+    meaning = Meaning(load_rules(("it", "en")))
+    assert sum(map(len, vectors.values())) == sum(bool(meaning(*row)) for row in rows(whole, "SELECT kind, text FROM document"))
     assert rows(broken, "SELECT count(*) FROM memory_job WHERE state = 'dead'") == [(0,)]

@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders_jobs import a_worker, an_indexer, change, enqueue, erase, marks, open_database, states, turns
 from fakes.file_vectors import FileVectors
@@ -229,3 +230,39 @@ async def test_a_failure_ahead_is_met_again_by_the_job(database: Database, vecto
         await indexer.index([payload])
     await indexer.index([payload])
     assert len(vectors.everything()["stream-s1"]) == 1
+
+
+def _idle_m0(kind: str, text: str) -> tuple[str, ...]:
+    """Nothing of the first message of a turn means anything; a turn means its words."""
+    if kind == "turn":
+        return tuple(text.split())
+    return () if text.endswith("-m0") else (text,)
+
+
+async def test_a_document_without_meaning_counts_as_indexed_and_has_no_vector(database: Database, vectors: FileVectors) -> None:
+    _, b, whole = await turns(database, [1])
+    indexer = an_indexer(database, vectors, meaning=_idle_m0)
+    await indexer.index([{"turn": "t1"}])
+    assert vectors.everything() == {"viewer-b": {b}, "stream-s1": {whole}}
+    assert await marks(database) == ["hash/1 (8)"] * 3
+    assert await indexer.drift() == []
+
+
+async def test_a_document_that_lost_its_meaning_loses_its_vector(database: Database, vectors: FileVectors) -> None:
+    a, *_ = await turns(database, [1])
+    await an_indexer(database, vectors).index([{"turn": "t1"}])
+    assert vectors.everything()["viewer-a"] == {a}
+    await change(database, a, text="corrected t1-m0", indexed_model=None)
+    await an_indexer(database, vectors, meaning=_idle_m0).index([{"documents": [a]}])
+    assert vectors.everything().get("viewer-a", set()) == set()
+    assert await marks(database) == ["hash/1 (8)"] * 3
+
+
+async def test_a_document_in_parts_lies_between_them(database: Database, vectors: FileVectors) -> None:
+    _, _, whole = await turns(database, [1])
+    await change(database, whole, text="north south-east")
+    embedder = NotedEmbedder()
+    await an_indexer(database, vectors, embedder, meaning=_idle_m0).index([{"turn": "t1"}])
+    parts = await embedder.embed(["north", "south-east"])
+    between = parts.sum(axis=0) / np.linalg.norm(parts.sum(axis=0))
+    assert dict(await vectors.search("stream-s1", between, 1))[whole] == pytest.approx(1.0, abs=1e-5)

@@ -186,3 +186,14 @@ async def test_what_a_resumed_log_changed_before_is_not_changed_again() -> None:
     assert not resumed.loop.behind
     assert len(memory.turns) == 20
     assert {call.arguments["id"] for call in memory.calls} == {f"j{n}" for n in range(20)}
+
+
+async def test_a_line_that_comes_again_after_a_restart_is_not_answered_again() -> None:
+    bench = Bench()
+    question = message("ricordino ci sei?", seconds=1)
+    await run(bench, online(), question)
+    again = Bench(memory=bench.memory)
+    await again.loop.start()
+    await run(again, online(), question, message("ricordino?", seconds=3, by="bob"))
+    assert [asked.user.login for asked in again.responder.asked] == ["bob"]
+    assert again.loop.counts["left_out_duplicate"] == 1

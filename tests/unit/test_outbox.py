@@ -156,6 +156,15 @@ def test_recovery_at_start_frees_leases_that_have_not_run_out(connection: Connec
     assert (job.crashes, job.attempts) == (1, 0)
 
 
+def test_jobs_of_a_process_that_died_come_in_ever_smaller_groups(connection: Connection) -> None:
+    add(connection, *(f"{n:02}" for n in range(70)))
+    sizes = []
+    for _ in range(3):
+        sizes.append(len(claim(connection, 64)))
+        outbox.recover(connection, now=START, max_crashes=5, everything=True)
+    assert sizes == [64, 2, 1]
+
+
 def test_a_job_that_keeps_crashing_dies(connection: Connection) -> None:
     add(connection, "1")
     for _ in range(2):

@@ -236,3 +236,16 @@ async def test_a_cancelled_run_gives_its_leases_back_when_the_worker_stops(datab
     await worker.stop()
     row = (await jobs(database))[0]
     assert (row.state, row.attempts) == ("ready", 0)
+
+
+async def test_settling_some_kinds_leaves_the_others_waiting(database: Database) -> None:
+    worker, index, purge = a_worker(database), Recorder(), Recorder()
+    worker.register("index", index)
+    worker.register("purge", purge)
+    await enqueue(database, [1, 2])
+    await enqueue(database, [9], "purge")
+    assert worker.kinds == {"index", "purge"}
+    assert await worker.run_due(kinds={"purge"}) == 1
+    assert (index.done, purge.done) == ([], [9])
+    assert await worker.run_due(1, kinds={"index"}) == 1
+    assert index.done == [1]

@@ -6,7 +6,7 @@ import pytest
 from builders_plan import a_document
 
 from memory.rules import load_rules
-from memory.worthiness import FULL, Weigher, weighed, worth
+from memory.worthiness import FULL, Meaning, Weigher, weighed, worth
 
 RULES = load_rules(("it", "en"))
 
@@ -91,3 +91,26 @@ def test_a_line_of_opening_quotes_is_weighed_at_once() -> None:
         assert not weighed(f"{mark} {'a ' * 998}", RULES).quoting
     assert weighed("ha detto «vivo in una torre» ieri", RULES).quoting
     assert not weighed("ha detto «due parole» ieri", RULES).quoting
+
+
+def test_a_message_that_says_nothing_of_its_author_has_no_meaning_to_embed() -> None:
+    meaning = Meaning(RULES)
+    assert meaning("message", "ciao!") == ()
+    assert meaning("message", "io lavoro in una libreria vicino alla stazione") == (
+        "io lavoro in una libreria vicino alla stazione",
+    )
+
+
+@pytest.mark.parametrize("kind", ["turn", "reply"])
+def test_what_happened_means_its_telling_lines_without_their_names(kind: str) -> None:
+    meaning = Meaning(RULES)
+    assert meaning(kind, "Gigi: lol\nAda: ha vinto il fornaio: contro il pescatore\nraid of ninety viewers") == (
+        "ha vinto il fornaio: contro il pescatore",
+        "raid of ninety viewers",
+    )
+    assert meaning(kind, "Gigi: lol\nAda: ciao") == ()
+
+
+def test_facts_and_canon_are_embedded_as_they_are() -> None:
+    assert Meaning(RULES)("fact", "ok") == ("ok",)
+    assert Meaning(RULES)("lore", "a\nb") == ("a\nb",)
