@@ -1,10 +1,12 @@
-"""Which lines are part of the conversation: not the bot's own, not other bots', none twice, none that was taken back."""
+"""Which lines are part of the conversation: not the bot's own, not other bots', none blocked, none twice, none taken back."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
 
 from bot.addressing import Addressing
 from bot.loop_settings import LoopSettings
+from bot.manners import word_pattern
+from bot.plain import plain
 from bot.tombstones import Tombstones
 from memory import Line, Message
 
@@ -17,6 +19,7 @@ class Admission:
         self._settings = settings
         self._addressing = addressing
         self._deleted = deleted
+        self._blocked = word_pattern(settings.blocked)
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def left_out(self, line: Line) -> str | None:
@@ -31,6 +34,8 @@ class Admission:
             return "foreign"
         if line.id in self._seen:
             return "duplicate"
+        if self._blocked is not None and self._blocked.search(plain(line.text or "")):
+            return "blocked"
         return "deleted" if self._deleted.covers(line) else None
 
     def remember(self, ids: Iterable[str]) -> None:

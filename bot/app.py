@@ -13,12 +13,13 @@ import structlog
 
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
+from bot.allowance import MeteredChat
 from bot.canon import reloading
-from bot.chosen import loop_settings, manners_settings
+from bot.chosen import allowance_of, language_chosen, loop_settings, manners_settings
 from bot.llm import LanguageModel
-from bot.llm_values import LlmSettings
+from bot.llm_values import Chat, LlmSettings
 from bot.loop import ChatLoop
-from bot.manners import Manners
+from bot.manners import Manners, MannersSettings
 from bot.persona import load_persona
 from bot.prompt import PromptLimits
 from bot.remembering import MemoryResponder
@@ -55,6 +56,7 @@ from memory import (
     Quotas,
     Recipe,
     StoreUnavailable,
+    Stream,
     Turn,
     UseEmbedder,
     VirtualClock,
@@ -264,9 +266,7 @@ def llm_of(settings: Settings) -> LanguageModel:
     )
 
 
-def llm_responder(
-    settings: Settings, model: LanguageModel, addressing: Addressing, *, tools: Toolbox | None = None
-) -> LlmResponder:
+def llm_responder(settings: Settings, model: Chat, addressing: Addressing, *, tools: Toolbox | None = None) -> LlmResponder:
     """Return the configured persona in front of a language model, with `tools` where it may change the state."""
     chosen = settings.llm
     return LlmResponder(
@@ -276,6 +276,7 @@ def llm_responder(
         limits=PromptLimits(prompt_tokens=chosen.prompt_tokens),
         tools=tools,
         tool_limits=ToolLimits(rounds=chosen.tool_rounds, calls=chosen.tool_calls, seconds=chosen.timeout_seconds + 4),
+        language=language_chosen(settings),
     )
 
 
@@ -292,16 +293,18 @@ def make_loop(
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
     responder: Responder | None = None
+    metered: MeteredChat | None = None
     deleted = Tombstones()
     if hooks.replies == "bot":
-        responder = MemoryResponder(addressing)
+        responder = MemoryResponder(addressing, language=language_chosen(settings))
         if hooks.model:
             tools = toolbox_of(settings, hooks.model, memory, deleted)
-            responder = llm_responder(settings, hooks.model, addressing, tools=tools)
+            metered = MeteredChat(hooks.model, allowance_of(settings), clock)
+            responder = llm_responder(settings, metered, addressing, tools=tools)
     playing = responder if isinstance(responder, LlmResponder) else None
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
-    manners = Manners(manners_settings(settings), addressing)
+    manners = Manners(_with_model(manners_settings(settings), known=playing is not None), addressing)
     for text, at in hooks.said:
         manners.note_said(text, now=at)
         speaker.note_said(text, at)
@@ -321,9 +324,14 @@ def make_loop(
         drafted=hooks.drafted,
         reload=reload if hooks.live else None,
     )
-    on_stream = playing.meet if playing else None
+
+    def meet(stream: Stream) -> None:
+        if playing and metered:
+            playing.meet(stream)
+            metered.begin(stream)
+
     chosen = replace(loop_settings(settings), replies=hooks.replies, resume=hooks.resume, recorded_turns=hooks.recorded_turns)
-    return ChatLoop(parts, chosen, channel, on_turn=hooks.on_turn, on_stream=on_stream, on_event=hooks.on_event)
+    return ChatLoop(parts, chosen, channel, on_turn=hooks.on_turn, on_stream=meet, on_event=hooks.on_event)
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:
@@ -349,6 +357,14 @@ def can_go_live(settings: Settings) -> bool:
     chosen = settings.twitch
     token = chosen.access_token.get_secret_value() or (settings.storage.data_dir / chosen.token_file).is_file()
     return bool(chosen.client_id and chosen.channel and token)
+
+
+def _with_model(manners: MannersSettings, *, known: bool) -> MannersSettings:
+    """Return the manners as they can be kept: without a language model nothing is said unasked, and that is said."""
+    if known or not (manners.chance or manners.events):
+        return manners
+    log.warning("unasked_words_need_a_model", degraded="chance and events are off")
+    return replace(manners, chance=0.0, events=frozenset())
 
 
 async def _at_once(_: float) -> None:

@@ -1,5 +1,6 @@
 """The configuration's sections about the chat, as the values that the bot's parts take."""
 
+from bot.allowance import Allowance
 from bot.batching import BatchingSettings
 from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
 from bot.loop_settings import LoopSettings
@@ -19,6 +20,10 @@ def manners_settings(settings: Settings) -> MannersSettings:
         repeat_seconds=manners.repeat_seconds,
         strip_links=manners.strip_links,
         blocked_words=manners.blocked_words,
+        chance=manners.chance,
+        events=frozenset(manners.events),
+        online_only=manners.online_only,
+        prefix=settings.commands.prefix,
         late_seconds=manners.late_seconds,
     )
 
@@ -35,7 +40,25 @@ def loop_settings(settings: Settings) -> LoopSettings:
         ),
         commands=command_settings(settings),
         ignored=frozenset(settings.manners.ignored_bots),
+        blocked=settings.manners.blocked_words_in,
     )
+
+
+def allowance_of(settings: Settings) -> Allowance:
+    """Return how much the language model may be asked, as configured."""
+    llm = settings.llm
+    return Allowance(
+        calls_per_hour=llm.calls_per_hour,
+        tokens_per_hour=llm.tokens_per_hour,
+        calls_per_stream=llm.calls_per_stream,
+        tokens_per_stream=llm.tokens_per_stream,
+    )
+
+
+def language_chosen(settings: Settings) -> str | None:
+    """Return the language that the bot always speaks, None where it speaks that of the viewer."""
+    chosen = settings.manners.language
+    return None if chosen == "viewer" else chosen
 
 
 def command_settings(settings: Settings) -> CommandSettings:

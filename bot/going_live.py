@@ -10,6 +10,7 @@ from bot.app import Hooks, language_model, make_folder, make_loop, open_channel_
 from bot.canon import sync_canon
 from bot.chosen import command_settings
 from bot.commands import Commands
+from bot.hangup import reloading_on_hangup
 from bot.live import LiveSettings, run_live
 from bot.recording import Recorder, RecordingSettings, expire, recording
 from bot.speak import DryVoice
@@ -58,8 +59,10 @@ async def _evening(settings: Settings, stopping: Stopping) -> None:
                 await stack.enter_async_context(recording(recorder))
                 hooks = Hooks(voice=voice, model=model, live=True, on_event=recorder.heard, on_turn=recorder.over)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
+            await stack.enter_async_context(reloading_on_hangup(loop.reload))
+            patience = LiveSettings(watchdog_seconds=settings.twitch.watchdog_seconds)
             await run_live(
-                loop, twitch, LiveSettings(), clock, stopping=stopping, first=account.stream, waiting=memory.waiting
+                loop, twitch, patience, clock, stopping=stopping, first=account.stream, waiting=memory.waiting
             )  # fmt: skip
 
 

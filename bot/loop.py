@@ -10,6 +10,7 @@ import structlog
 
 from bot.admission import Admission
 from bot.batching import Batcher
+from bot.canon import Reload
 from bot.commands import Commands
 from bot.echoes import Echoes
 from bot.loop_settings import LoopSettings
@@ -65,7 +66,7 @@ class ChatLoop:
         self._channel = channel
         self._on_turn = on_turn
         self._on_stream = on_stream
-        self._on_event = on_event or _unheard
+        self._on_event = on_event or (lambda *_: None)
         self._commands = Commands(settings.commands)
         self._obeyer = Obeyer(
             parts.memory,
@@ -94,6 +95,11 @@ class ChatLoop:
     def counts(self) -> Mapping[str, int]:
         """How many of everything: events by type, lines left out by reason, turns, failures."""
         return dict(self._counts)
+
+    @property
+    def reload(self) -> Reload | None:
+        """What reads the streamer's files anew, None where they are not his."""
+        return self._parts.reload
 
     @property
     def pending(self) -> int:
@@ -264,7 +270,7 @@ class ChatLoop:
         self._on_event(event, now)
         self._close(self.batcher.flush("end", now))
         stream_id = self._stream.id if self._stream else event.stream_id
-        self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
+        self._todo.append(partial(self._end_in_memory, stream_id, event.at))
         self._stream = None
 
     def _ensure_stream(self, now: datetime) -> None:
@@ -332,12 +338,17 @@ class ChatLoop:
     async def _begin_in_memory(self, stream: Stream) -> None:
         await self._memory.begin_stream(stream)
         self._begun_id = stream.id
+        self._parts.manners.online = not stream.temporary
         log.info("stream_begun", stream_id=stream.id, temporary=stream.temporary)
         if self._on_stream is not None:
             self._on_stream(stream)
         while self._early:
             await self._erase(stream.id, self._early[0])
             self._early.popleft()
+
+    async def _end_in_memory(self, stream_id: str, at: datetime) -> None:
+        await self._memory.end_stream(stream_id, at)
+        self._parts.manners.online = False
 
     async def _erase(self, stream_id: str, deletion: Deletion) -> None:
         hidden = await self._memory.delete(stream_id, deletion)
@@ -384,7 +395,3 @@ class ChatLoop:
             outcome = self._finished.popleft()
             if self._on_turn is not None:
                 self._on_turn(outcome)
-
-
-def _unheard(_: Event, __: datetime) -> None:
-    """Where nobody wants to hear of what is taken in."""

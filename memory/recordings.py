@@ -173,7 +173,7 @@ class _Sieve:
         if id_ in self._gone.deleted or ("line", id_) in stones:
             return True
         at = _milliseconds(event.get("at"))
-        covering = [("viewer", whose), ("viewer", EVERYBODY)]
+        covering = [("viewer", str(whose)), ("viewer", EVERYBODY)]
         if event.get("type") != "deletion":  # a time-out itself stays: it is an id and a time
             covering += [("stream_user", stream_user(stream, str(whose))) for stream in self._streams]
         if event.get("type") != "stream" and any(at <= stones.get(key, -1) for key in covering):

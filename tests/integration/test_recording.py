@@ -270,15 +270,16 @@ def seen(outcome: TurnOutcome) -> Seen:
 
 
 async def test_a_live_evening_and_the_replay_of_its_recording_give_the_same_plans_and_blocks(tmp_path: Path) -> None:
-    settings = Settings(
-        storage={"data_dir": tmp_path / "data"},
-        twitch={"channel": "casa"},
-        persona={"aliases": ("ricordino",)},
-        recording={"enabled": True},
-        retrieval=PATIENT,
-        batching={"addressed_grace_seconds": 0.1, "quiet_seconds": 0.3, "longest_wait_seconds": 1.0},
-        manners={"channel_cooldown_seconds": 0, "viewer_cooldown_seconds": 0},
-    )
+    sections: dict[str, Any] = {
+        "storage": {"data_dir": tmp_path / "data"},
+        "twitch": {"channel": "casa"},
+        "persona": {"aliases": ("ricordino",)},
+        "recording": {"enabled": True},
+        "retrieval": PATIENT,
+        "batching": {"addressed_grace_seconds": 0.1, "quiet_seconds": 0.3, "longest_wait_seconds": 1.0},
+        "manners": {"channel_cooldown_seconds": 0, "viewer_cooldown_seconds": 0},
+    }
+    settings = Settings(**sections)
     live: list[Seen] = []
     await _live_evening(settings, tmp_path, lambda outcome: live.append(seen(outcome)))
     [log] = (tmp_path / "data" / "channel-100" / "recordings").glob("*.jsonl")
