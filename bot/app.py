@@ -56,7 +56,6 @@ from memory import (
     Quotas,
     Recipe,
     StoreUnavailable,
-    Stream,
     Turn,
     UseEmbedder,
     VirtualClock,
@@ -292,15 +291,8 @@ def make_loop(
 ) -> ChatLoop:
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
-    responder: Responder | None = None
-    metered: MeteredChat | None = None
     deleted = Tombstones()
-    if hooks.replies == "bot":
-        responder = MemoryResponder(addressing, language=language_chosen(settings))
-        if hooks.model:
-            tools = toolbox_of(settings, hooks.model, memory, deleted)
-            metered = MeteredChat(hooks.model, allowance_of(settings), clock)
-            responder = llm_responder(settings, metered, addressing, tools=tools)
+    responder = _responder(settings, memory, clock, addressing=addressing, deleted=deleted, hooks=hooks)
     playing = responder if isinstance(responder, LlmResponder) else None
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
@@ -324,14 +316,9 @@ def make_loop(
         drafted=hooks.drafted,
         reload=reload if hooks.live else None,
     )
-
-    def meet(stream: Stream) -> None:
-        if playing and metered:
-            playing.meet(stream)
-            metered.begin(stream)
-
+    on_stream = playing.meet if playing else None
     chosen = replace(loop_settings(settings), replies=hooks.replies, resume=hooks.resume, recorded_turns=hooks.recorded_turns)
-    return ChatLoop(parts, chosen, channel, on_turn=hooks.on_turn, on_stream=meet, on_event=hooks.on_event)
+    return ChatLoop(parts, chosen, channel, on_turn=hooks.on_turn, on_stream=on_stream, on_event=hooks.on_event)
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:
@@ -357,6 +344,19 @@ def can_go_live(settings: Settings) -> bool:
     chosen = settings.twitch
     token = chosen.access_token.get_secret_value() or (settings.storage.data_dir / chosen.token_file).is_file()
     return bool(chosen.client_id and chosen.channel and token)
+
+
+def _responder(
+    settings: Settings, memory: Memory, clock: Clock, *, addressing: Addressing, deleted: Tombstones, hooks: Hooks
+) -> Responder | None:
+    """Return what makes the answers; None where a recorded log has them."""
+    if hooks.replies == "log":
+        return None
+    if hooks.model is None:
+        return MemoryResponder(addressing, language=language_chosen(settings))
+    tools = toolbox_of(settings, hooks.model, memory, deleted)
+    metered = MeteredChat(hooks.model, allowance_of(settings), clock)
+    return llm_responder(settings, metered, addressing, tools=tools)
 
 
 def _with_model(manners: MannersSettings, *, known: bool) -> MannersSettings:

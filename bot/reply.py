@@ -7,7 +7,7 @@ from dataclasses import replace
 import structlog
 
 from bot.addressing import Addressing
-from bot.allowance import LlmSpent
+from bot.allowance import LlmSpent, MeteredChat
 from bot.language import language_of
 from bot.llm_errors import LlmBadAnswer, LlmError, LlmRateLimited, LlmRefused, LlmTooLong, LlmUnavailable
 from bot.llm_values import Chat, ChatMessage, Completion
@@ -61,8 +61,10 @@ class LlmResponder:
         self._stream: Stream | None = None
 
     def meet(self, stream: Stream) -> None:
-        """Answer in this stream from now on: its title is part of the prompt."""
+        """Answer in this stream from now on: its title is part of the prompt, and what it costs is counted."""
         self._stream = stream
+        if isinstance(self._chat, MeteredChat):
+            self._chat.begin(stream)
 
     def become(self, persona: Persona) -> None:
         """Play this persona from the next answer on."""
