@@ -73,6 +73,11 @@ class Twitch(Section):
     moderation: bool = Field(
         default=True, description="Also follow deletions, time-outs and clears, and erase what they remove."
     )
+    watchdog_seconds: float = Field(
+        default=45.0,
+        ge=0.05,
+        description="How often the bot looks whether it still hears everything, and mends what it does not.",
+    )
     api_url: str = Field(default="", description="Loopback address of a stand-in for Twitch, for tests; empty: Twitch itself.")
 
 
@@ -230,6 +235,15 @@ class Backup(Section):
     )
 
 
+class Recording(Section):
+    """The chat as a log that can be replayed. What is forgotten, corrected or moderated leaves it, too."""
+
+    enabled: bool = Field(
+        default=False, description="Write one file a stream into recordings/, inside the channel's memory. Tell your viewers."
+    )
+    days: float = Field(default=30.0, gt=0, description="Days after which a recording is removed.")
+
+
 class Embedding(Section):
     """The model that turns text into vectors. After a change run `ricordo reindex`."""
 
@@ -265,6 +279,12 @@ class Llm(Section):
     )
     tool_rounds: Positive = Field(default=3, description="Answers with tool calls in one turn; then the model must speak.")
     tool_calls: Positive = Field(default=6, description="Tool calls carried out in one turn.")
+    calls_per_hour: Count = Field(
+        default=0, description="Requests in any hour; with none left nobody is answered. 0: no limit."
+    )
+    tokens_per_hour: Count = Field(default=0, description="Tokens read and written in any hour. 0: no limit.")
+    calls_per_stream: Count = Field(default=0, description="Requests in one stream. 0: no limit.")
+    tokens_per_stream: Count = Field(default=0, description="Tokens read and written in one stream. 0: no limit.")
     read_price: Amount = Field(
         default=0.0,
         description="Price of a million tokens read, in your currency; evaluations add up what they cost. 0: unknown.",
@@ -287,7 +307,20 @@ class Manners(Section):
     viewer_cooldown_seconds: Seconds = Field(default=10.0, description="Pause for one viewer; moderators are exempt.")
     channel_cooldown_seconds: Seconds = Field(default=3.0, description="Pause between replies.")
     max_characters: Annotated[int, Field(ge=20, le=450)] = Field(default=450, description="Longest reply; it is cut at a word.")
+    chance: Share = Field(
+        default=0.0, description="How often, of 1, the bot says something where nobody asked. Needs a language model."
+    )
+    events: tuple[Literal["sub", "resub", "gift", "raid", "cheer", "announcement", "watch_streak"], ...] = Field(
+        default=(), description="Events that get a word from the bot. Needs a language model."
+    )
+    online_only: bool = Field(default=False, description="Answer only while the stream runs. Chat is remembered all the same.")
+    language: Literal["viewer", "it", "en"] = Field(
+        default="viewer", description="Language of the replies; viewer: the asker's."
+    )
     blocked_words: tuple[str, ...] = Field(default=(), description="A reply that holds one of these is not sent.")
+    blocked_words_in: tuple[str, ...] = Field(
+        default=(), description="A line of chat that holds one of these is neither remembered nor answered."
+    )
     strip_links: bool = Field(default=True, description="Take links out of replies.")
     people_per_reply: Annotated[int, Field(ge=1, le=5)] = Field(
         default=3, description="Who asks at the same time is answered in one line; of more people, those who asked last."
