@@ -187,7 +187,7 @@ async def live(out: Path, life: dict[str, Any]) -> None:
             await filling
         if life["settle"]:
             await loop.start()
-            while await memory.run_jobs() or (await memory.health()).jobs["ready"]:  # what failed waits for its next try
+            while await memory.run_jobs() or (await memory.health()).jobs["ready"]:  # noqa: ASYNC110 - what failed waits for its next try
                 await asyncio.sleep(0.1)
 
 

@@ -1,12 +1,14 @@
 """The short version of the kills, for every run of the tests: a few instants and steps, and a full disk."""
 
 import asyncio
+import importlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from builders_chaos import KILLED, Lives, indexed, lives, meant, rows, written
+from builders_chaos import ALL_REPLAY_STEPS, KILLED, LIVE_STEPS, Lives, indexed, lives, meant, rows, written
 
 MESSAGES = 70
 SHOTS = (
@@ -50,3 +52,12 @@ def whole(out: Path) -> None:
     assert rows(out, "SELECT count(*) FROM document WHERE indexed_model IS NULL") == [(0,)]
     assert set(Counter(written(out / "said.txt")).values()) <= {1}
     assert rows(out, "PRAGMA integrity_check") == [("ok",)]
+
+
+@pytest.mark.parametrize("step", sorted({*ALL_REPLAY_STEPS, *LIVE_STEPS}))
+def test_every_named_step_is_one_of_the_product(step: str) -> None:
+    module, _, path = step[1:].partition(":")
+    found: Any = importlib.import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert callable(found)
