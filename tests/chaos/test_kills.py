@@ -100,6 +100,13 @@ def test_an_unbroken_evening_is_what_the_others_are_compared_with(whole_evening:
     assert len(written(whole_evening / "said.txt")) > MESSAGES / 10
 
 
+def test_an_evening_goes_on_by_itself_once_a_full_disk_has_room(parent: Lives, whole_evening: Path, tmp_path: Path) -> None:
+    assert parent.one(tmp_path, messages=MESSAGES, full=(0.2, 3.0, 8.0)) == 0
+    assert written(tmp_path / "full.txt") == ["full", "room"]
+    check_evening(tmp_path, whole_evening)
+    assert len(written(tmp_path / "said.txt")) > MESSAGES / 10  # told to end, it would have answered nobody
+
+
 def test_a_replay_killed_at_random_instants_ends_like_an_unbroken_one(
     parent: Lives, log: Path, whole_replay: Path, tmp_path: Path
 ) -> None:
