@@ -199,7 +199,9 @@ class Jobs(Section):
     batch: Positive = Field(default=16, description="Jobs taken at a time.")
     lease_seconds: Seconds = Field(default=60.0, description="How long a job may run before another attempt may take it.")
     max_attempts: Positive = Field(default=20, description="Temporary failures after which a job is buried.")
-    max_crashes: Positive = Field(default=5, description="Crashes of the program after which a job is buried.")
+    max_crashes: Positive = Field(
+        default=10, description="Crashes of the program with a job in hand, at last alone, after which it is buried."
+    )
     backoff_base_seconds: Seconds = Field(default=5.0, description="First retry comes within this time.")
     backoff_cap_seconds: Seconds = Field(default=3600.0, description="Longest wait between retries.")
     drain_seconds: Seconds = Field(default=2.0, description="How often the scheduler looks for work that nobody announced.")

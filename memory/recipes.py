@@ -114,7 +114,7 @@ class JobLimits:
     lease_seconds: float = 60.0
     batch: int = 16
     max_attempts: int = 20
-    max_crashes: int = 5
+    max_crashes: int = 10
     backoff_base_seconds: float = 5.0
     backoff_cap_seconds: float = 3600.0
     drain_seconds: float = 2.0
