@@ -13,6 +13,7 @@ from memory.ports import Embedder
 from memory.precedence import Precedence
 from memory.purge import Purger
 from memory.recipes import BackupPlan, JobLimits
+from memory.recordings import Recordings
 from memory.schedule import Schedule
 from memory.store import outbox
 from memory.store.database import Database
@@ -57,6 +58,7 @@ class Background:
             unindex=self.indexer.purge,
             vacuum=vectors.vacuum,
             backups=self._clean_backups,
+            recordings=Recordings(database).clean,
         )
         self._limits = limits
         self._schedule: Schedule | None = None

@@ -9,6 +9,7 @@ from random import Random
 
 from memory.background import Background
 from memory.caches import RecallCaches
+from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
@@ -239,7 +240,8 @@ def _sources(
     dense, lexical, slot = channels
     search = ScopedSearch((dense, lexical), reader, caches.hits)
     episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
-    viewer = ViewerSource(reader, ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules), caches.profiles)
+    personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
+    viewer = ViewerSource(reader, personal, caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,

@@ -116,10 +116,15 @@ class Worker:
 
     async def recover(self, *, everything: bool = False) -> int:
         """Free leases that ran out, or all of them (at start, before anything runs); return how many."""
-        now, crashes = self._clock.now(), self._limits.max_crashes
+        now, limits = self._clock.now(), self._limits
+        suspicion = outbox.Suspicion(
+            max_crashes=limits.max_crashes,
+            first_delay=timedelta(seconds=limits.backoff_base_seconds),
+            longest_delay=timedelta(seconds=limits.backoff_cap_seconds),
+        )
 
         def free(connection: Connection) -> int:
-            return outbox.recover(connection, now=now, max_crashes=crashes, everything=everything)
+            return outbox.recover(connection, now=now, suspicion=suspicion, everything=everything)
 
         freed = await self._database.write(free)
         if freed:
@@ -129,7 +134,7 @@ class Worker:
     async def run_due(self, limit: int | None = None, *, kinds: Collection[str] | None = None) -> int:
         """Run jobs of `kinds` (all) to their end, in order, until none is left (or `limit` are done); return how many ran.
 
-        Runs every job that was never tried, even one meant for later: settling means that nothing waits. A job that failed
+        Runs every job that never failed, even one meant for later: settling means that nothing waits. A job that failed
         waits for its moment by the clock, which in a replay is the virtual one, so it runs at most once a call.
 
         Raises:
