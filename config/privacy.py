@@ -1,7 +1,7 @@
 """The privacy notice: what is stored, where, how long, who else sees it, and how to be forgotten, as a configuration has it."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from config.settings import Settings
 
@@ -19,11 +19,13 @@ _SEEN: Final = {
         "remote_vectors_panel": "To be searched, what you write is sent to {place}.",
         "no_llm_panel": "No other company writes the replies.",
         "llm_panel": "To write a reply, the bot sends the latest chat, and what it remembers of it, to {place}.",
+        "recording_panel": " The whole chat is recorded, and kept for {days}.",
     },
     "it": {
         "local_vectors_panel": "Per le ricerche non ne esce nulla.",
         "remote_vectors_panel": "Per le ricerche, ciò che scrivi è inviato a {place}.",
         "no_llm_panel": "Nessun'altra azienda scrive le risposte.",
+        "recording_panel": " Tutta la chat è registrata, e conservata per {days}.",
         "llm_panel": "Per rispondere, il bot invia gli ultimi messaggi, e ciò che ricorda in proposito, a {place}.",
     },
 }
@@ -41,11 +43,24 @@ def lasting(days: float, language: str) -> str:
 def as_notice(settings: Settings) -> str:
     """Return the page, with the numbers, the words of the commands and the providers of this configuration."""
     kept = settings.retention.model_dump()
-    values = {f"{name}_{language}": lasting(days, language) for name, days in kept.items() for language in _UNITS}
+    values: dict[str, Any] = {
+        f"{name}_{language}": lasting(days, language) for name, days in kept.items() for language in _UNITS
+    }
     for verb in ("memory", "whatdoyouknow", "forgetme", "optout", "optin"):
         words = getattr(settings.commands, verb)
         values |= {verb: words[0], f"{verb}_it": words[-1]}
-    return _TEMPLATE.read_text(encoding="utf-8").format(backups=settings.backup.keep, **values, **_providers(settings))
+    values |= {"backups": settings.backup.keep, **_recording(settings), **_providers(settings)}
+    return _TEMPLATE.read_text(encoding="utf-8").format(**values)
+
+
+def _recording(settings: Settings) -> dict[str, str]:
+    chosen = settings.recording
+    told = {"recording_en": "on" if chosen.enabled else "off"}
+    for language, words in _SEEN.items():
+        days = lasting(chosen.days, language)
+        panel = words["recording_panel"].format(days=days) if chosen.enabled else ""
+        told |= {f"recording_days_{language}": days, f"recording_panel_{language}": panel}
+    return told
 
 
 def _providers(settings: Settings) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from config.privacy import PAGE, as_notice, lasting
-from config.sections import Embedding, Llm, Retention
+from config.sections import Embedding, Llm, Recording, Retention
 from config.settings import Settings
 
 
@@ -49,3 +49,11 @@ def test_whoever_is_sent_anything_is_named() -> None:
     assert page.count("https://parole.example/v1") == 3
     assert page.count("https://vettori.example/v1") == 3
     assert "No other company" not in page
+
+
+def test_a_recorded_chat_is_told_in_both_languages() -> None:
+    assert "recorded" not in as_notice(Settings()).split("## For the panel")[1]
+    page = as_notice(Settings(recording=Recording(enabled=True, days=14)))
+    assert "now on | `recordings/` | 14 days" in page
+    assert "The whole chat is recorded, and kept for 14 days." in page
+    assert "Tutta la chat è registrata, e conservata per 14 giorni." in page
