@@ -119,6 +119,7 @@ from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Quotas as Quotas
 from memory.recipes import Recipe as Recipe
+from memory.recipes import Retention as Retention
 from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
 from memory.recordings import RECORDINGS as RECORDINGS
