@@ -22,7 +22,9 @@ _LAG_SECONDS, _WATCH_SECONDS = 60.0, 15.0
 
 
 class Background:
-    """Owns the worker and the schedule; the database, the index and the embedder belong to the caller.
+    """Owns the workers and the schedule; `aside` does what waits for a language model, so that nothing else waits with it.
+
+    The database, the index and the embedder belong to the caller.
 
     Further kinds of jobs: `background.worker.register(kind, handler)`. Jobs of kinds without a handler wait.
     """
@@ -43,6 +45,7 @@ class Background:
         `random` is seeded in a replay; `meaning` tells what of a document is embedded.
         """
         self.worker = Worker(database, clock=clock, limits=limits, random=random)
+        self.aside = Worker(database, clock=clock, limits=limits, random=random, alone=False)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock, meaning=meaning)
         self._database, self._clock = database, clock
         self.plan_backups(BackupPlan(every_hours=0))
@@ -97,12 +100,15 @@ class Background:
             self._schedule = Schedule(data_dir, self._limits, self.worker.ask, more=more)
             await self._schedule.start()
         await self.worker.start()
+        if self.aside.kinds:
+            await self.aside.start()
 
     async def stop(self) -> None:
         """End both, and give back every lease; stopping twice is fine."""
         if self._schedule is not None:
             await self._schedule.stop()
             self._schedule = None
+        await self.aside.stop()
         await self.worker.stop()
         await self.indexer.stop()
 

@@ -49,8 +49,12 @@ class Worker:
         limits: JobLimits,
         random: Random,
         handler_seconds: float = 600.0,
+        alone: bool = True,
     ) -> None:
-        """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed."""
+        """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed.
+
+        `alone`: every lease there is belongs to this worker, and is given back at its end.
+        """
         self._database = database
         self._clock = clock
         self._limits = limits
@@ -66,6 +70,7 @@ class Worker:
         self._live: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
+        self._alone = alone
 
     def register(self, kind: str, handler: JobHandler, *, group: int | None = None) -> None:
         """Let `handler` do the jobs of `kind`, up to `group` first attempts in one call (the batch of the limits where None).
@@ -151,6 +156,8 @@ class Worker:
                 self._running.cancel()
             await asyncio.wait({self._live})
             self._live = None
+        if not self._alone:
+            return
         now = self._clock.now()
         try:
             await self._database.write(lambda connection: outbox.release(connection, None, now=now))

@@ -108,6 +108,7 @@ class Language(_Table):
     order: tuple[str, ...]  # … in a sentence: tells the bot what to be or do, or claims a role
     sensitive: tuple[str, ...]  # … in a sentence: not kept
     question: Words  # a sentence that begins with one of these asks
+    address: Words = frozenset()  # a sentence with one of these speaks to somebody
     correction: tuple[str, ...]  # takes back the last statement; `{x}` is what is right
     answer: tuple[str, ...]  # the form of a short answer; `{x}` is what is said
     evasive: tuple[str, ...] = ()  # … that answers nothing

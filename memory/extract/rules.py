@@ -173,6 +173,20 @@ class Reader:
             confidence=rule.confidence,
         )
 
+    def stated(self, line: Spoken, sentence: Sentence, rule: Rule, *, said: str, key: str = "") -> Statement:
+        """Return a statement that no pattern found: `said`, in a sentence of `line`, with the dates that stand there."""
+        hit = _Hit(start=0, end=len(sentence.words), rule=rule, object=said[:LONGEST_OBJECT], key=key)
+        return self._statement(line, sentence, hit, self._dates.find(sentence))
+
+    def addresses(self, sentence: Sentence) -> bool:
+        """Return whether the sentence speaks to somebody."""
+        return not self.language.address.isdisjoint(sentence.words)
+
+    def speaks(self, sentence: Sentence) -> int:
+        """Return how many small words of a sentence are this language's."""
+        small = self.language.stops | self.language.openers | self.language.articles
+        return sum(word in small for word in sentence.words)
+
     def corrected(self, sentence: Sentence) -> str:
         """Return what a correction puts in place of the last statement; empty: this is none."""
         for pattern in self._correction:
