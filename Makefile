@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 LOCK := requirements.lock
 STAMP := $(VENV)/.installed
 
-.PHONY: help install run test check eval bench docs clean lock
+.PHONY: help install run test chaos check eval bench docs clean lock
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +26,9 @@ run: $(STAMP) ## Go live, or play the bundled chat where no Twitch account is co
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term --cov-fail-under=90
+
+chaos: $(STAMP) ## Kill the bot hundreds of times, at random and at every step (up to 15 minutes)
+	$(BIN)/python -m pytest tests/chaos -m 'chaos or not chaos' -rP --quiet --override-ini='addopts=--import-mode=importlib --strict-markers'
 
 check: $(STAMP) ## Lint, types, import directions
 	$(BIN)/ruff check .

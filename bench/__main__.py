@@ -95,10 +95,28 @@ def _answer(_: Path, out: Path, __: bool) -> list[Figure]:
     return answer.measure(out / "replay" / "memory")
 
 
+def _burst(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import burst  # noqa: PLC0415 - the same
+
+    return burst.measure(out / "burst", seconds=2 if quick else 60, rest=2 if quick else 60)
+
+
+def _live(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import live  # noqa: PLC0415 - the same
+
+    return live.measure(out / "live", seconds=5 if quick else 600)
+
+
 def _restart(_: Path, out: Path, quick: bool) -> list[Figure]:
     from bench import restart  # noqa: PLC0415 - the same
 
     return restart.measure(out / "restart", jobs=4000 if quick else 100_000, seconds=5 if quick else 30)
+
+
+def _forget(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import forget  # noqa: PLC0415 - the same
+
+    return forget.measure(out / "forget", messages=400 if quick else 10_000)
 
 
 def _told(figures: Sequence[Figure]) -> str:
@@ -118,6 +136,9 @@ BENCHES: dict[str, Bench] = {
     "search": _search,
     "answer": _answer,
     "restart": _restart,
+    "forget": _forget,
+    "burst": _burst,
+    "live": _live,
 }
 
 if __name__ == "__main__":

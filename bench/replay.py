@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.figures import Figure, percentiles
 from config.settings import Settings
 from memory import Batch, Memory, Message, Recall
-from replays.hurry import few_arenas
+from replays.hurry import few_arenas, short_turns
 from replays.player import Settling
 from replays.runner import Replay, ReplayOptions, ReplaySummary
 
@@ -53,6 +53,7 @@ class Asking(Settling):
 def measure(log: Path, out: Path, *, every: int) -> list[Figure]:
     """Replay `log` into `out`, which is made anew, and return the figures."""
     few_arenas()
+    short_turns()
     shutil.rmtree(out, ignore_errors=True)
     made: list[Asking] = []
 

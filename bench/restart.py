@@ -51,6 +51,7 @@ def measure(out: Path, *, jobs: int, seconds: float) -> list[Figure]:
     told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)  # noqa: S603 - ours
     wanted = (
         ("answering after the memory is opened", "answered", "s", "<= 2"),
+        ("the processor's share of that", "answered_cpu", "s", "<= 2"),
         ("longest standstill of the loop", "stall_ms", "ms", ""),
         ("99.9 % of the loop's turns within", "p999_ms", "ms", ""),
         ("slowest answer meanwhile", "slowest_ms", "ms", ""),
@@ -104,7 +105,7 @@ async def _watched(directory: Path, seconds: float) -> dict[str, float]:
             await asyncio.sleep(_TICK)
             gaps.append((time.perf_counter() - before - _TICK) * 1000)
 
-    opening = time.perf_counter()
+    opening, opening_cpu = time.perf_counter(), time.process_time()
     async with (
         open_channel_memory(Settings(), directory, channel=_CHANNEL, clock=clock) as memory,
         asyncio.TaskGroup() as group,
@@ -118,7 +119,7 @@ async def _watched(directory: Path, seconds: float) -> dict[str, float]:
             await memory.recall(_batch(f"q{number}", "@Ricordo come si chiama la mia gatta?", number, clock))
             took.append((time.perf_counter() - asked) * 1000)
             if number == 0:
-                answered = time.perf_counter() - opening
+                answered, answered_cpu = time.perf_counter() - opening, time.process_time() - opening_cpu
             await asyncio.sleep(max(0.0, seconds / _QUESTIONS - took[-1] / 1000))
         after = (await memory.health()).jobs["ready"]
         rate = (before - after) / (time.perf_counter() - began)
@@ -126,6 +127,7 @@ async def _watched(directory: Path, seconds: float) -> dict[str, float]:
     gaps.sort()
     return {
         "answered": answered,
+        "answered_cpu": answered_cpu,
         "stall_ms": gaps[-1],
         "p999_ms": gaps[int(len(gaps) * 0.999) - 1],
         "slowest_ms": max(took),

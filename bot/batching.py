@@ -26,12 +26,13 @@ class BatchingSettings:
 
 
 class Batcher:
-    """Collects lines of one stream and closes them into batches. Holds at most `max_lines` lines."""
+    """Collects lines of one stream and closes them into batches. Holds at most `max_lines` lines, twice as many in a crowd."""
 
     def __init__(self, settings: BatchingSettings) -> None:
         """Start empty, outside of any stream."""
         self._settings = settings
         self._stream_id = ""
+        self._crowded = False
         self._lines: list[Line] = []
         self._first = self._last = self._addressed = None  # type: datetime | None
 
@@ -39,6 +40,10 @@ class Batcher:
     def lines(self) -> tuple[Line, ...]:
         """The lines of the open batch."""
         return tuple(self._lines)
+
+    def crowd(self, *, crowded: bool) -> None:
+        """Make batches twice as long while more comes in than turns can follow: each costs the same, whatever is in it."""
+        self._crowded = crowded
 
     def open(self, stream_id: str, now: datetime) -> list[Batch]:
         """Collect for this stream from now on; what was collected for another one is closed and returned."""
@@ -54,7 +59,7 @@ class Batcher:
         self._last = now
         if addressed and self._addressed is None:
             self._addressed = now
-        if len(self._lines) >= self._settings.max_lines:
+        if len(self._lines) >= self._settings.max_lines * (1 + self._crowded):
             closed += self.flush("size", now)
         elif self._settings.grace_seconds == 0:
             closed += self.due(now)
@@ -73,6 +78,7 @@ class Batcher:
 
     def due(self, now: datetime) -> list[Batch]:
         """Return the batch whose time has come by `now`. It counts as closed at its deadline, however late this is asked."""
+        self._set_back(now)
         deadline = self._deadline()
         if deadline is None or now < deadline[0]:
             return []
@@ -85,6 +91,12 @@ class Batcher:
         batch = Batch(stream_id=self._stream_id, lines=tuple(self._lines), closed_at=now, flush_reason=reason)
         self._clear()
         return [batch]
+
+    def _set_back(self, now: datetime) -> None:
+        """Where the clock was set back since the last line came, let its waits begin anew: an hour more would be too long."""
+        if self._last is not None and now < self._last:
+            self._first = self._last = now
+            self._addressed = now if self._addressed is not None else None
 
     def _deadline(self) -> tuple[datetime, str] | None:
         if not self._lines or self._first is None or self._last is None:

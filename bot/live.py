@@ -1,9 +1,7 @@
 """The live evening: a bounded queue between Twitch and the loop, a watchdog, a clean end."""
 
 import asyncio
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -12,10 +10,12 @@ import structlog
 
 from bot.live_errors import LiveError, TwitchDeaf, TwitchRefused
 from bot.loop import ChatLoop
+from bot.stopping import Stopping
 from bot.supervisor import tell_supervisor
-from memory import BotMemoryError, Clock, Deletion, Event
+from memory import BotMemoryError, Clock, Deletion, Event, StoreUnavailable
 
 log = structlog.get_logger(__name__)
+_RETRY_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,11 @@ class LiveSettings:
     watchdog_failures: int = 5  # checks in a row that could not repair: then the bot ends, for its supervisor to start it anew
     check_seconds: float = 60.0  # for one check; longer is a failure
     beat_seconds: float = 30.0  # how often a supervisor hears that the bot lives
-    stop_seconds: float = 20.0  # for what is pending when the bot is told to stop
+    finish_seconds: float = 1.5  # for the turn in hand when the bot is told to stop; then it is recorded without an answer
+    store_seconds: float = 4.0  # for what was heard and not stored yet
+    crowd_events: int = 400  # that wait: then batches grow
+    brief_events: int = 400  # that wait at the end: then they are only stored, and the next start makes turns of them
+    close_seconds: float = 0.5  # for taking leave of the chat
 
 
 class Ears(Protocol):
@@ -62,10 +66,13 @@ class Inbox:
         self.events: asyncio.Queue[tuple[Event, datetime]] = asyncio.Queue(settings.queue_events)
         self.deletions: asyncio.Queue[Deletion] = asyncio.Queue(settings.queue_events)
         self.dropped = 0
+        self.closed = False  # what comes now is passed over: the bot is leaving
         self._clock = clock
 
     def put(self, event: Event) -> None:
         """Take an event without waiting; a full lane drops it, counted."""
+        if self.closed:
+            return
         try:
             if isinstance(event, Deletion):
                 self.deletions.put_nowait(event)
@@ -77,10 +84,32 @@ class Inbox:
                 log.warning("event_dropped", dropped=self.dropped, event_type=type(event).__name__)
 
 
+@dataclass(slots=True, kw_only=True)
+class _Evening:
+    """Everything that one evening needs."""
+
+    loop: ChatLoop
+    ears: Ears
+    inbox: Inbox
+    settings: LiveSettings
+    clock: Clock
+    stopping: Stopping
+    waiting: Callable[[int], None]
+
+
 async def run_live(
-    loop: ChatLoop, ears: Ears, settings: LiveSettings, clock: Clock, *, stop: asyncio.Event, first: Event | None = None
+    loop: ChatLoop,
+    ears: Ears,
+    settings: LiveSettings,
+    clock: Clock,
+    *,
+    stopping: Stopping,
+    first: Event | None = None,
+    waiting: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Listen, answer and repair until `stop` is set, then serve what is pending; `first` is fed before anything else.
+    """Listen, answer and repair until it is stopped, then store what is pending; `first` is fed before anything else.
+
+    `waiting` is told how many events wait to be served.
 
     Raises:
         TwitchDeaf: the chat could not be heard again: end with a failure, and let a supervisor start the bot anew.
@@ -88,6 +117,10 @@ async def run_live(
         StoreUnavailable: the database stayed away.
     """
     inbox = Inbox(settings, clock)
+    evening = _Evening(
+        loop=loop, ears=ears, inbox=inbox, settings=settings, clock=clock, stopping=stopping, waiting=waiting
+    )  # fmt: skip
+    stopping.live = True
     await loop.start()
     if first is not None:
         inbox.put(first)
@@ -95,65 +128,85 @@ async def run_live(
         await ears.listen(inbox.put)
         log.info("went_live")
         tell_supervisor("READY=1")
-        await _until_stopped(loop, ears, inbox, settings, clock, stop)
+        await _until_stopped(evening)
     finally:
         tell_supervisor("STOPPING=1")
-        await ears.close()
-        await _wind_up(loop, inbox, settings)
+        inbox.closed = True
+        loop.hush(brief=inbox.events.qsize() > settings.brief_events)
+        try:
+            await _store(evening)
+        finally:
+            await _leave_chat(evening)
 
 
-@contextmanager
-def stopping_on_signals(stop: asyncio.Event) -> Iterator[None]:
-    """Set `stop` on SIGTERM and SIGINT; the signals' former handling returns afterwards."""
-    running = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        running.add_signal_handler(number, stop.set)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            running.remove_signal_handler(number)
-
-
-async def _until_stopped(  # noqa: PLR0917 - the parts of one evening, named once
-    loop: ChatLoop, ears: Ears, inbox: Inbox, settings: LiveSettings, clock: Clock, stop: asyncio.Event
-) -> None:
+async def _until_stopped(evening: _Evening) -> None:
     try:
         async with asyncio.TaskGroup() as group:
-            serving = group.create_task(_serve(loop, inbox, clock, stop), name="serve")
+            serving = group.create_task(_serve(evening), name="serve")
             others = [
-                group.create_task(_erase(loop, inbox), name="erase"),
-                group.create_task(_watch(ears, settings), name="watch"),
-                group.create_task(_beat(settings), name="beat"),
+                group.create_task(_erase(evening), name="erase"),
+                group.create_task(_watch(evening.ears, evening.settings), name="watch"),
+                group.create_task(_beat(evening.settings), name="beat"),
             ]
-            stopping = group.create_task(_told_to_stop(stop), name="stop")
+            stopping = group.create_task(_told(evening.stopping.asked), name="stop")
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait([serving], timeout=settings.stop_seconds)
+            evening.inbox.closed = True
+            await _finish_turn(serving, evening)
             for task in (serving, stopping, *others):
                 task.cancel()
     except* (LiveError, BotMemoryError) as failed:
         raise failed.exceptions[0] from None
 
 
-async def _told_to_stop(stop: asyncio.Event) -> None:
-    await stop.wait()
+async def _told(event: asyncio.Event) -> None:
+    await event.wait()
 
 
-async def _wind_up(loop: ChatLoop, inbox: Inbox, settings: LiveSettings) -> None:
+async def _finish_turn(serving: asyncio.Task[None], evening: _Evening) -> None:
+    """Give the turn in hand its time, unless nobody wants to wait any longer."""
+    pressed = asyncio.create_task(_told(evening.stopping.pressed), name="pressed")
     try:
-        async with asyncio.timeout(settings.stop_seconds):
-            await _drain(loop, inbox)
-            await loop.finish()
+        await asyncio.wait(
+            [serving, pressed], timeout=evening.settings.finish_seconds, return_when=asyncio.FIRST_COMPLETED
+        )  # fmt: skip
+    finally:
+        pressed.cancel()
+
+
+async def _store(evening: _Evening) -> None:
+    """Store what was heard, answering nobody."""
+    loop, inbox = evening.loop, evening.inbox
+    failure: StoreUnavailable | None = None
+    try:
+        async with asyncio.timeout(evening.settings.store_seconds):
+            while (failure := await _drained(loop, inbox)) is not None:  # noqa: ASYNC110 - nobody tells of room on a disk
+                await asyncio.sleep(_RETRY_SECONDS)
+        evening.stopping.stored = True
     except TimeoutError:
         log.warning("stopped_before_the_end", events=inbox.events.qsize(), lines=loop.pending)
+        if failure is not None:
+            raise failure from None
     log.info("went_off", dropped=inbox.dropped, **loop.counts)
+    evening.stopping.leave_if_pressed()
 
 
-async def _serve(loop: ChatLoop, inbox: Inbox, clock: Clock, stop: asyncio.Event) -> None:
+async def _leave_chat(evening: _Evening) -> None:
+    try:
+        async with asyncio.timeout(evening.settings.close_seconds):
+            await evening.ears.close()
+    except TimeoutError:
+        log.warning("leave_not_taken")
+
+
+async def _serve(evening: _Evening) -> None:
     """Feed the loop in order; while nothing comes in, wake it when something falls due."""
-    while not stop.is_set():
+    loop, inbox, clock = evening.loop, evening.inbox, evening.clock
+    while not evening.stopping.asked.is_set():
         due = loop.next_due()
         wait = 0.25 if due is None else min(0.25, max(0.0, (due - clock.now()).total_seconds()))
+        waiting = inbox.events.qsize()
+        evening.waiting(waiting)
+        loop.batcher.crowd(crowded=waiting > evening.settings.crowd_events)
         try:
             async with asyncio.timeout(wait):
                 event, arrived = await inbox.events.get()
@@ -163,9 +216,9 @@ async def _serve(loop: ChatLoop, inbox: Inbox, clock: Clock, stop: asyncio.Event
             await loop.feed(event, arrived=arrived)
 
 
-async def _erase(loop: ChatLoop, inbox: Inbox) -> None:
+async def _erase(evening: _Evening) -> None:
     while True:
-        await loop.delete(await inbox.deletions.get())
+        await evening.loop.delete(await evening.inbox.deletions.get())
 
 
 async def _beat(settings: LiveSettings) -> None:
@@ -194,6 +247,16 @@ async def _watch(ears: Ears, settings: LiveSettings) -> None:
             failures = 0
             if repaired:
                 log.warning("hearing_repaired", repaired=repaired)
+
+
+async def _drained(loop: ChatLoop, inbox: Inbox) -> StoreUnavailable | None:
+    """Store all there is; return what kept it from being stored: the disk may have room again in a moment."""
+    try:
+        await _drain(loop, inbox)
+        await loop.finish()
+    except StoreUnavailable as error:
+        return error
+    return None
 
 
 async def _drain(loop: ChatLoop, inbox: Inbox) -> None:

@@ -1,16 +1,21 @@
 """The one way in: live chat and replayed logs feed the same loop, in order, one turn at a time."""
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
 
+from bot.admission import Admission
 from bot.batching import Batcher
+from bot.canon import Reload
 from bot.commands import Commands
+from bot.echoes import Echoes
 from bot.loop_settings import LoopSettings
 from bot.obey import Obeyer
+from bot.stand_in import begun, stand_in, stream_of
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -33,9 +38,7 @@ from memory import (
 )
 
 log = structlog.get_logger(__name__)
-Step = Callable[[], Awaitable[None]]
-OnTurn = Callable[[TurnOutcome], None]
-OnStream = Callable[[Stream], None]
+OnEvent = Callable[[Event, datetime], None]
 
 
 class ChatLoop:
@@ -47,10 +50,11 @@ class ChatLoop:
         settings: LoopSettings,
         channel: Channel,
         *,
-        on_turn: OnTurn | None = None,
-        on_stream: OnStream | None = None,
+        on_turn: Callable[[TurnOutcome], None] | None = None,
+        on_stream: Callable[[Stream], None] | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
-        """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
+        """Take the parts of a turn, the chat's home, and who wants to hear of turns, new streams, what is taken in."""
         if (parts.responder is None) != (settings.replies == "log"):
             msg = "a loop needs a responder exactly where its own replies are wanted, not those of a log"
             raise ValueError(msg)
@@ -62,6 +66,7 @@ class ChatLoop:
         self._channel = channel
         self._on_turn = on_turn
         self._on_stream = on_stream
+        self._on_event = on_event or (lambda *_: None)
         self._commands = Commands(settings.commands)
         self._obeyer = Obeyer(
             parts.memory,
@@ -71,15 +76,18 @@ class ChatLoop:
             speaks=settings.replies == "bot",
             reload=parts.reload,
         )
-        self._batcher = Batcher(settings.effective_batching)
+        self.batcher = Batcher(settings.effective_batching)
+        self._echoes = Echoes()
+        self._admission = Admission(settings, self._addressing, parts.deleted)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
-        self._seen: OrderedDict[str, None] = OrderedDict()
         self._calls: list[StateCall] = []
-        self._todo: deque[Step] = deque()
+        self._todo: deque[Callable[[], Awaitable[None]]] = deque()
         self._retry_at: datetime | None = None
+        self._pause = timedelta(seconds=max(0.1, settings.retry_seconds))  # while the database is away
         self._finished: deque[TurnOutcome] = deque()
+        self._brief = False
         self._counts: Counter[str] = Counter()
         self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
@@ -89,25 +97,34 @@ class ChatLoop:
         return dict(self._counts)
 
     @property
+    def reload(self) -> Reload | None:
+        """What reads the streamer's files anew, None where they are not his."""
+        return self._parts.reload
+
+    @property
     def pending(self) -> int:
         """How many lines wait in the open batch."""
-        return len(self._batcher.lines)
+        return len(self.batcher.lines)
 
     @property
     def behind(self) -> bool:
         """Whether an earlier run went further: what is fed now changed the memory then, and must not change it again."""
         return self._behind > 0
 
+    def hush(self, *, brief: bool = False) -> None:
+        """Answer nobody any more. `brief`: what is fed is stored and no more; the next start makes turns of it."""
+        self._parts.manners.leaving, self._brief = True, brief
+
     async def start(self) -> None:
-        """Record turns that a crash cut off as silent ones; a resumed replay runs them again instead.
+        """Know what was heard before, and record turns that a crash cut off as silent ones; a resumed replay runs them again.
 
         Raises:
             StoreUnavailable: the memory cannot be read.
         """
         if self._settings.resume:
             return
+        self._admission.remember(await self._memory.newest_lines(self._settings.seen_ids))
         for batch in await self._memory.unrecorded():
-            self._remember_ids(batch)
             await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
             self._counts["turns_cut_off"] += 1
 
@@ -123,7 +140,7 @@ class ChatLoop:
         now = arrived or self._clock.now()
         self._counts[type(event).__name__.lower()] += 1
         try:
-            self._close(self._batcher.due(now))
+            self._close(self.batcher.due(now))
             await self._work()
             await self._handle(event, now)
             await self._work()
@@ -139,13 +156,13 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.due(now))
+        self._close(self.batcher.due(now))
         await self._work()
         self._report()
 
     def next_due(self) -> datetime | None:
         """Return when `tick` has something to do, None where nothing is pending."""
-        return min((at for at in (self._batcher.next_due(), self._retry_at) if at is not None), default=None)
+        return min((at for at in (self.batcher.next_due(), self._retry_at) if at is not None), default=None)
 
     async def flush(self, reason: str) -> None:
         """Close the open batch and run its turn now.
@@ -153,7 +170,7 @@ class ChatLoop:
         Raises:
             StoreUnavailable, MemoryClosed: as `feed`.
         """
-        self._close(self._batcher.flush(reason, self._clock.now()))
+        self._close(self.batcher.flush(reason, self._clock.now()))
         await self._work()
         self._report()
 
@@ -172,7 +189,8 @@ class ChatLoop:
     async def delete(self, deletion: Deletion) -> None:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
-        self._batcher.remove(self._parts.deleted.among(self._batcher.lines))
+        self._on_event(deletion, self._clock.now())
+        self.batcher.remove(self._parts.deleted.among(self.batcher.lines))
         if self.behind:
             return
         if self._begun_id is None:
@@ -204,18 +222,19 @@ class ChatLoop:
             case StateCall():
                 self._take_call(event)
             case Settle():
-                self._close(self._batcher.flush("end", now))
+                self._close(self.batcher.flush("end", now))
                 await self._work()
                 self._counts["jobs"] += 0 if self.behind else await self._memory.run_jobs()
             case _:
                 self._counts["passed_over"] += 1
 
     def _take_line(self, line: Line, now: datetime) -> None:
-        reason = self._left_out(line)
+        reason = self._admission.left_out(line)
         if reason is not None:
             self._counts[f"left_out_{reason}"] += 1
             return
-        self._remember(line.id)
+        self._admission.remember([line.id])
+        self._parts.deleted.saw(line)
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
             self._obey(line, now)
             return
@@ -224,29 +243,19 @@ class ChatLoop:
             self._counts["left_out_opted_out"] += 1
             return
         self._ensure_stream(now)
+        self._on_event(line, now)
+        line = self._echoes.translated(line)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
-        self._close(self._batcher.add(line, addressed=addressed, now=now))
-
-    def _left_out(self, line: Line) -> str | None:
-        """Return why a line is no part of the conversation, None where it is."""
-        names = {line.user.id, line.user.login.lower()} if line.user else set()
-        if self._addressing.bot.id in names:
-            self._addressing.own(line.id)
-            return "own"
-        if not self._settings.ignored.isdisjoint(names) or (isinstance(line, Message) and line.is_bot):
-            return "bot"
-        if isinstance(line, Message) and line.source_channel is not None and not self._settings.foreign_chat:
-            return "foreign"
-        if line.id in self._seen:
-            return "duplicate"
-        return "deleted" if self._parts.deleted.covers(line) else None
+        self._close(self.batcher.add(line, addressed=addressed, now=now))
 
     def _obey(self, command: Command | Message, now: datetime) -> None:
         """Queue a command behind everything that was said before it."""
         if not self._obeyer.knows(command.text):
             self._counts["command_ignored"] += 1
             return
-        self._close(self._batcher.flush("command", now))
+        if not self._memory.opted_out(command.user.id, command.at):
+            self._on_event(command, now)
+        self._close(self.batcher.flush("command", now))
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
     async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
@@ -256,53 +265,46 @@ class ChatLoop:
     def _go_online(self, event: StreamEvent, now: datetime) -> None:
         if event.bot is not None:
             self._addressing.meet(event.bot)
-        self._begin(
-            Stream(
-                id=event.stream_id,
-                channel=event.channel or self._channel,
-                bot=self._addressing.bot,
-                started_at=event.at,
-                title=event.title,
-                category=event.category,
-            ),
-            now,
-        )
+        self._begin(stream_of(event, self._channel, self._addressing.bot), now)
 
     def _go_offline(self, event: StreamEvent, now: datetime) -> None:
-        self._close(self._batcher.flush("end", now))
+        self._on_event(event, now)
+        self._close(self.batcher.flush("end", now))
         stream_id = self._stream.id if self._stream else event.stream_id
-        self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
+        self._todo.append(partial(self._end_in_memory, stream_id, event.at))
         self._stream = None
 
     def _ensure_stream(self, now: datetime) -> None:
         if self._stream is None:
-            name = f"live-{self._channel.login}-{now:%Y%m%dT%H%M%SZ}"
-            self._begin(Stream(id=name, channel=self._channel, bot=self._addressing.bot, started_at=now, temporary=True), now)
+            self._begin(stand_in(self._channel, self._addressing.bot, now), now)
 
     def _begin(self, stream: Stream, now: datetime) -> None:
-        self._close(self._batcher.open(stream.id, now))
+        self._close(self.batcher.open(stream.id, now))
         self._stream = stream
+        self._on_event(begun(stream), now)
         self._todo.append(partial(self._begin_in_memory, stream))
 
     def _take_reply(self, reply: BotReply, now: datetime) -> None:
         if self._settings.replies == "bot":
+            self._addressing.own(reply.id)
+            self._echoes.meet(reply)
             self._counts["recorded_reply_passed_over"] += 1
             return
         if reply.in_reply_to and self._parts.deleted.hold(reply.in_reply_to):
             self._counts["recorded_reply_to_nothing"] += 1
             return
         self._ensure_stream(now)
-        self._close(self._batcher.flush("addressed", now))
+        self._close(self.batcher.flush("addressed", now))
         self._addressing.own(reply.id)
         if self._stream is not None:
             self._todo.append(partial(self._once, partial(self._memory.record_reply, self._stream.id, reply)))
 
     def _take_call(self, call: StateCall) -> None:
-        if self._batcher.lines:
+        if self.batcher.lines:
             self._calls.append(call)
         self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
 
-    async def _once(self, step: Step) -> None:
+    async def _once(self, step: Callable[[], Awaitable[None]]) -> None:
         if not self.behind:
             await step()
 
@@ -315,9 +317,10 @@ class ChatLoop:
         kept = tuple(line for line in batch.lines if not self._parts.deleted.covers(line))
         if not kept:
             return
-        batch = batch if len(kept) == len(batch.lines) else Batch(
-            stream_id=batch.stream_id, lines=kept, closed_at=batch.closed_at, flush_reason=batch.flush_reason
-        )  # fmt: skip
+        batch = replace(batch, lines=kept)
+        if self._brief:
+            await self._memory.observe(batch)
+            return
         if self._settings.resume and await self._memory.recorded(batch.id):
             self._parts.manners.choose(batch, now=batch.closed_at)  # the cooldowns go on where they were
             self._addressing.own(f"reply:{batch.id}")
@@ -326,6 +329,7 @@ class ChatLoop:
             return
         self._behind = 0
         outcome = await run_turn(batch, self._parts, calls=calls)
+        self._echoes.said(outcome.turn.said)
         self._counts["turns"] += 1
         self._counts[f"said_{outcome.turn.said.state}"] += 1
         if not outcome.recorded:
@@ -335,6 +339,7 @@ class ChatLoop:
     async def _begin_in_memory(self, stream: Stream) -> None:
         await self._memory.begin_stream(stream)
         self._begun_id = stream.id
+        self._parts.manners.online = not stream.temporary
         log.info("stream_begun", stream_id=stream.id, temporary=stream.temporary)
         if self._on_stream is not None:
             self._on_stream(stream)
@@ -342,20 +347,24 @@ class ChatLoop:
             await self._erase(stream.id, self._early[0])
             self._early.popleft()
 
+    async def _end_in_memory(self, stream_id: str, at: datetime) -> None:
+        await self._memory.end_stream(stream_id, at)
+        self._parts.manners.online = False
+
     async def _erase(self, stream_id: str, deletion: Deletion) -> None:
         hidden = await self._memory.delete(stream_id, deletion)
         log.info("deletion_applied", scope=deletion.scope, lines=hidden)
 
     async def _work(self) -> None:
         """Take the steps in their order. While the database is away they wait, and nothing overtakes them."""
-        if self._retry_at is not None and self._clock.now() < self._retry_at:
+        if self._retry_at is not None and self._retry_at - self._pause <= self._clock.now() < self._retry_at:
             self._give_up_when_full()
             return
         while self._todo:
             try:
                 await self._todo[0]()
             except StoreUnavailable as error:
-                self._retry_at = self._clock.now() + timedelta(seconds=max(0.1, self._settings.retry_seconds))
+                self._retry_at = self._clock.now() + self._pause
                 self._counts["store_unavailable"] += 1
                 log.warning("store_was_unavailable", waiting=len(self._todo), reason=str(error))
                 self._give_up_when_full()
@@ -371,15 +380,6 @@ class ChatLoop:
         if len(self._todo) > self._settings.waiting_steps:
             msg = f"the database has been away for {len(self._todo)} steps; free disk space, then start again"
             raise StoreUnavailable(msg)
-
-    def _remember(self, line_id: str) -> None:
-        self._seen[line_id] = None
-        while len(self._seen) > self._settings.seen_ids:
-            self._seen.popitem(last=False)
-
-    def _remember_ids(self, batch: Batch) -> None:
-        for line in batch.lines:
-            self._remember(line.id)
 
     def _note_failure(self, event: str, error: Exception, **fields: str) -> None:
         """Log where it happened, not what it says: the text of an exception may quote the chat."""

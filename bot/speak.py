@@ -83,6 +83,8 @@ class Pace:
 
     def wait(self, now: datetime) -> float:
         """Return how many seconds a post must wait at `now`."""
+        if self._posted and self._posted[-1] - now > timedelta(seconds=self._settings.window_seconds):
+            self._posted.clear()  # the clock was set back since
         earliest = now
         if self._posted:
             earliest = max(earliest, self._posted[-1] + timedelta(seconds=self._settings.spacing_seconds))

@@ -124,6 +124,12 @@ from memory.recipes import Reading as Reading
 from memory.recipes import Recipe as Recipe
 from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
+from memory.recordings import RECORDINGS as RECORDINGS
+from memory.recordings import Removals as Removals
+from memory.recordings import erase_recorded as erase_recorded
+from memory.recordings import expire_recorded as expire_recorded
+from memory.recordings import holding as holding
+from memory.recordings import recordings_in as recordings_in
 from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup
 from memory.restoring import restore as restore

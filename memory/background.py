@@ -9,8 +9,10 @@ from memory.backup import Backups
 from memory.clock import Clock
 from memory.index import GROUP, Indexer
 from memory.ports import Embedder
+from memory.precedence import Precedence
 from memory.purge import Purger
 from memory.recipes import BackupPlan, JobLimits
+from memory.recordings import Recordings
 from memory.schedule import Schedule
 from memory.store import outbox
 from memory.store.database import Database
@@ -29,7 +31,7 @@ class Background:
     Further kinds of jobs: `background.worker.register(kind, handler)`. Jobs of kinds without a handler wait.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - everything that works behind the chat, named once
         self,
         database: Database,
         *,
@@ -39,12 +41,14 @@ class Background:
         limits: JobLimits,
         random: Random,
         meaning: Meaning,
+        precedence: Precedence | None = None,
     ) -> None:
         """Register the handlers of `index`, `purge`, `drift`, `reindex` and `backup`; nothing runs yet.
 
-        `random` is seeded in a replay; `meaning` tells what of a document is embedded.
+        `random` is seeded in a replay; `meaning` tells what of a document is embedded; `precedence`, when to give way.
         """
-        self.worker = Worker(database, clock=clock, limits=limits, random=random)
+        self._precedence = precedence or Precedence()
+        self.worker = Worker(database, clock=clock, limits=limits, random=random, give_way=self._precedence.giving_way)
         self.aside = Worker(database, clock=clock, limits=limits, random=random, alone=False)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock, meaning=meaning)
         self._database, self._clock = database, clock
@@ -56,6 +60,7 @@ class Background:
             unindex=self.indexer.purge,
             vacuum=vectors.vacuum,
             backups=self._clean_backups,
+            recordings=Recordings(database).clean,
         )
         self._limits = limits
         self._schedule: Schedule | None = None
@@ -99,6 +104,7 @@ class Background:
             more = {LAG: _LAG_SECONDS, WATCH: _WATCH_SECONDS} | ({"backup": hours * 3600} if hours > 0 else {})
             self._schedule = Schedule(data_dir, self._limits, self.worker.ask, more=more)
             await self._schedule.start()
+        self._precedence.begin()
         await self.worker.start()
         if self.aside.kinds:
             await self.aside.start()
@@ -109,6 +115,7 @@ class Background:
             await self._schedule.stop()
             self._schedule = None
         await self.aside.stop()
+        self._precedence.end()
         await self.worker.stop()
         await self.indexer.stop()
 

@@ -107,4 +107,5 @@ class Breaker:
     def held_until(self, kind: str, now: datetime) -> datetime | None:
         """Return when that kind may be tried again, None where it may be now."""
         until = self._until.get(kind)
-        return until if until is not None and until > now else None
+        longest = timedelta(seconds=_HOLD_CAP_SECONDS)  # further away: the clock was set back since
+        return until if until is not None and now < until <= now + longest else None

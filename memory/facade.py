@@ -22,6 +22,7 @@ from memory.timeline import Chronicle
 
 _CLOSED = "the memory was closed; open it again"
 _MOST_DOCUMENTS = 1_000_000
+_MANY_LINES = 40  # two batches
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
@@ -69,7 +70,8 @@ class Memory:
         """
         parts = self._parts
         since = parts.history.changes
-        stored = await parts.recorder.observe(batch)
+        with parts.precedence.serving():
+            stored = await parts.recorder.observe(batch)
         if not parts.history.append(stored.stream_id, stored.shown, since=since):
             await _show(parts)
         return stored.new
@@ -82,13 +84,16 @@ class Memory:
         Raises:
             InvalidRow: the batch's stream never began.
         """
-        return await self._parts.recaller.recall(batch, recipe or self._recipe, as_of=as_of)
+        parts = self._parts
+        with parts.precedence.serving():
+            return await parts.recaller.recall(batch, recipe or self._recipe, as_of=as_of)
 
     async def record(self, turn: Turn) -> None:
         """Store the turn, its reply and its jobs in one transaction. Recording the same turn again changes nothing."""
         parts = self._parts
-        if await parts.recorder.record(turn):
-            parts.history.changed()
+        with parts.precedence.serving():
+            if await parts.recorder.record(turn):
+                parts.history.changed()
         authors = {line.user.id for line in turn.batch.lines if line.user is not None}
         self._grown(turn.batch.stream_id, authors)
 
@@ -106,6 +111,10 @@ class Memory:
     async def unrecorded(self) -> list[Batch]:
         """Return batches that were observed but whose turn a crash cut off; the live bot records them as silent turns."""
         return await self._parts.recorder.unrecorded()
+
+    async def newest_lines(self, limit: int) -> list[str]:
+        """Return the ids of the lines stored last, oldest first: what comes again after a restart is known by them."""
+        return await self._parts.recorder.newest_lines(limit)
 
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, whichever of message and deletion comes first; return the number of lines hidden."""
@@ -282,6 +291,10 @@ class Memory:
     async def start_worker(self) -> None:
         """Begin working through jobs in the background, with the scheduler's pokes, until `close`."""
         await self._parts.upkeep.start()
+
+    def waiting(self, lines: int) -> None:
+        """Take note of how many lines of chat wait to be served: where they are many, background work waits for them."""
+        self._parts.precedence.behind(behind=lines > _MANY_LINES)
 
     async def viewers(self) -> list[KnownViewer]:
         """Return everybody the memory knows."""

@@ -9,6 +9,7 @@ from random import Random
 
 from memory.background import Background
 from memory.caches import RecallCaches
+from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
@@ -32,7 +33,9 @@ from memory.model_reading import KIND, ModelReading
 from memory.names import NameIndex
 from memory.optout import OptOuts
 from memory.personal import Personal
+from memory.polite import PoliteEmbedder
 from memory.ports import Embedder, JsonModel
+from memory.precedence import Precedence
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
@@ -71,6 +74,7 @@ class Parts:
     surroundings: Surroundings
     caches: RecallCaches
     slot: Slot
+    precedence: Precedence
     upkeep: Upkeep
     forgetter: Forgetter
     corrector: Corrector
@@ -112,6 +116,7 @@ class _Ground:
     index: ChromaIndex
     abandoned: Abandoned
     caches: RecallCaches
+    precedence: Precedence
     names: NameIndex
     rules: tuple[Rules, ...]  # compiled once: 0.3 s
     model: JsonModel | None = None  # reads lines a second time
@@ -132,7 +137,8 @@ async def open_parts(
         database = await Database.open(settings.data_dir / "memory.db", synchronous=settings.synchronous)
         opening.push_async_callback(database.close)
         await database.write(lambda connection: meta.claim(connection, channel))
-        index = await ChromaIndex.open(settings.data_dir)
+        precedence = Precedence()
+        index = await ChromaIndex.open(settings.data_dir, give_way=precedence.give_way)
         opening.push_async_callback(index.close)
         abandoned = Abandoned()
         ground = _Ground(
@@ -143,6 +149,7 @@ async def open_parts(
             index=index,
             abandoned=abandoned,
             caches=RecallCaches(settings.caches, clock, abandoned),
+            precedence=precedence,
             names=NameIndex(),
             rules=load_rules(settings.languages),
             model=model,
@@ -164,11 +171,12 @@ def _upkeep(ground: _Ground) -> Upkeep:
     background = Background(
         ground.database,
         vectors=ground.index,
-        embedder=embedder,
+        embedder=PoliteEmbedder(embedder, ground.precedence),
         clock=clock,
         limits=settings.jobs,
         random=delays,
         meaning=Meaning(ground.rules),
+        precedence=ground.precedence,
     )
     background.plan_backups(settings.backup)
     upkeep = Upkeep(
@@ -241,6 +249,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         surroundings=surroundings,
         caches=caches,
         slot=slot,
+        precedence=ground.precedence,
         upkeep=upkeep,
         forgetter=forgetter,
         corrector=Corrector(ground.database, clock, ignored=settings.ignored_bots),
@@ -259,7 +268,8 @@ def _sources(
     dense, lexical, slot = channels
     search = ScopedSearch((dense, lexical), reader, caches.hits)
     episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
-    viewer = ViewerSource(reader, ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules), caches.profiles)
+    personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
+    viewer = ViewerSource(reader, personal, caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,

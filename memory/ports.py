@@ -151,6 +151,13 @@ class MemoryReader(Protocol):
         """
         ...
 
+    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it.
+
+        Empty where there is none, or it was erased or cleared away. For ranking only: they are other people's words.
+        """
+        ...
+
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         """Return the facts (kind `fact`) about a viewer, stated by themselves, true now or at `as_of`; newest first."""
         ...

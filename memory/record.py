@@ -163,6 +163,11 @@ class Recorder:
         async with self._database.reading() as session:
             return await session.run_sync(lambda reading: episodes.open_batches(reading.connection()))
 
+    async def newest_lines(self, limit: int) -> list[str]:
+        """Return the ids of the lines stored last, oldest first."""
+        async with self._database.reading() as session:
+            return await session.run_sync(lambda reading: episodes.newest_lines(reading.connection(), limit))
+
     async def delete(self, stream_id: str, deletion: Deletion) -> int:
         """Erase what moderation removed, known or still to come; return how many lines disappeared from the history.
 

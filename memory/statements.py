@@ -10,8 +10,8 @@ from typing import Literal
 
 Precision = Literal["year", "month", "day", "minute", ""]  # of a date as it was said; empty: none was said
 Effect = Literal["is", "ends", "corrects"]
-# What settled a statement: nothing known of it; said before; the same slot; order in time; likeness of words; a correction; …
-Step = Literal["new", "repeat", "slot", "time", "similarity", "correction", "judge", "undo", "rollback"]
+# What settled a statement: nothing was known, said before, the slot, order in time, likeness, a correction, a record of state …
+Step = Literal["new", "repeat", "slot", "time", "similarity", "correction", "judge", "record", "undo", "rollback"]
 CONFLICT_STEPS: tuple[Step, ...] = ("slot", "time", "similarity", "correction", "judge")
 ENDED = "not:"  # before the predicate of a statement that something is no longer so
 

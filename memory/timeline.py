@@ -87,5 +87,5 @@ def believed(fact: Chronicle, *, as_of: datetime | None, known_at: datetime | No
     if last is None or not last.stands:
         return False
     if as_of is None:
-        return last.by is None and (last.invalid_at is None or known_at is None or last.invalid_at > known_at)
+        return last.by is None and (last.invalid_at is None or (known_at is not None and last.invalid_at > known_at))
     return fact.begins <= as_of and (last.invalid_at is None or as_of < last.invalid_at)

@@ -29,7 +29,9 @@ Chore = Callable[[], Awaitable[object]]
 _UNKNOWN_ATTEMPTS = 10  # an error nobody foresaw is given up earlier than an outage
 _LONGEST_PAUSE_SECONDS = 10.0  # the loop looks again by itself, whatever became of the pokes
 _SHORTEST_PAUSE_SECONDS = 0.05
-_STOP_SECONDS = 5.0  # a handler under way may finish; then it is cancelled and its jobs are given back
+_SET_BACK = timedelta(seconds=2)  # less is no matter
+_STOP_SECONDS = 1.0  # a handler under way may finish; then it is cancelled and its jobs are given back
+_LIVE_GROUP = 32  # a second or two of work, however much waits: the bot can stop, and the lease outlives it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +51,19 @@ class Worker:
         limits: JobLimits,
         random: Random,
         handler_seconds: float = 600.0,
+        give_way: Callable[[], Awaitable[None]] | None = None,
         alone: bool = True,
     ) -> None:
         """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed.
 
-        `alone`: every lease there is belongs to this worker, and is given back at its end.
+        `give_way` is awaited before each group in the background: it may wait while the chat is served. `alone`: every lease
+        there is belongs to this worker, and is given back at its end.
         """
         self._database = database
         self._clock = clock
         self._limits = limits
         self._handler_seconds = handler_seconds
+        self._give_way = give_way
         self._backoff = Backoff(limits.backoff_base_seconds, limits.backoff_cap_seconds, random)
         self._breaker = Breaker(limits.backoff_base_seconds)
         self._lease = timedelta(seconds=limits.lease_seconds)
@@ -71,6 +76,7 @@ class Worker:
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
         self._alone = alone
+        self._last_look: datetime | None = None
 
     def register(self, kind: str, handler: JobHandler, *, group: int | None = None) -> None:
         """Let `handler` do the jobs of `kind`, up to `group` first attempts in one call (the batch of the limits where None).
@@ -113,10 +119,15 @@ class Worker:
 
     async def recover(self, *, everything: bool = False) -> int:
         """Free leases that ran out, or all of them (at start, before anything runs); return how many."""
-        now, crashes = self._clock.now(), self._limits.max_crashes
+        now, limits = self._clock.now(), self._limits
+        suspicion = outbox.Suspicion(
+            max_crashes=limits.max_crashes,
+            first_delay=timedelta(seconds=limits.backoff_base_seconds),
+            longest_delay=timedelta(seconds=limits.backoff_cap_seconds),
+        )
 
         def free(connection: Connection) -> int:
-            return outbox.recover(connection, now=now, max_crashes=crashes, everything=everything)
+            return outbox.recover(connection, now=now, suspicion=suspicion, everything=everything)
 
         freed = await self._database.write(free)
         if freed:
@@ -126,7 +137,7 @@ class Worker:
     async def run_due(self, limit: int | None = None, *, kinds: Collection[str] | None = None) -> int:
         """Run jobs of `kinds` (all) to their end, in order, until none is left (or `limit` are done); return how many ran.
 
-        Runs every job that was never tried, even one meant for later: settling means that nothing waits. A job that failed
+        Runs every job that never failed, even one meant for later: settling means that nothing waits. A job that failed
         waits for its moment by the clock, which in a replay is the virtual one, so it runs at most once a call.
 
         Raises:
@@ -147,7 +158,7 @@ class Worker:
             self._live = asyncio.create_task(self._loop(), name="memory-worker")
 
     async def stop(self) -> None:
-        """Let the handler under way finish within five seconds, give back every lease, and end; stopping twice is fine."""
+        """Let the handler under way finish within a second, give back every lease, and end; stopping twice is fine."""
         self._stopping = True
         self._wake.set()
         if self._live is not None:
@@ -177,7 +188,10 @@ class Worker:
     async def _round(self) -> float:
         """Do what was asked and one group of jobs; return the seconds until there may be more."""
         await self._do_chores()
-        if await self._group(due=self._clock.now(), early=False):
+        await self._look_at_clock()
+        if self._give_way is not None:
+            await self._give_way()
+        if await self._group(due=self._clock.now(), early=False, most=_LIVE_GROUP):
             return 0.0
         now = self._clock.now()
         kinds = tuple(self._open(now))
@@ -186,6 +200,14 @@ class Worker:
         moments = [moment for moment in (due, *holds) if moment is not None]
         seconds = min(((moment - now).total_seconds() for moment in moments), default=_LONGEST_PAUSE_SECONDS)
         return min(max(seconds, _SHORTEST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
+
+    async def _look_at_clock(self) -> None:
+        """Where the clock was set back, have what waits by the old one run now."""
+        now, last = self._clock.now(), self._last_look
+        self._last_look = now
+        if last is not None and last - now > _SET_BACK:
+            moved = await self._database.write(lambda connection: outbox.rewind(connection, now=now))
+            log.warning("clock_was_set_back", seconds=round((last - now).total_seconds()), jobs=moved)
 
     async def _rest(self, seconds: float) -> None:
         if seconds <= 0 or self._stopping:

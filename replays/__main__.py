@@ -1,5 +1,5 @@
 """`python -m replays` is `ricordo`."""
 
-from replays.cli import main
+from replays.entry import main
 
 main()

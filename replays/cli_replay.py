@@ -18,6 +18,7 @@ from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from config.settings import Settings, load_settings
 from memory import refuse_in_use
+from replays.hurry import short_turns
 from replays.log import LoggedEvent
 from replays.runner import Replay, ReplayOptions, ReplaySummary, write_summary
 from replays.show import Stage, summary_lines, zone_of
@@ -49,6 +50,7 @@ def replay_command(
 
     Example: ricordo replay chat.jsonl --out out/chat
     """
+    short_turns()
     settings = load_settings(config)
     set_up_logs(settings.log, default="warning")
     if replies not in {"bot", "log"}:
@@ -87,6 +89,7 @@ def run_command(
         _refuse_half_an_account(settings)
     if can_go_live(settings) and not demo:
         set_up_logs(settings.log)
+        short_turns()
         asyncio.run(_run_bot(settings))
         return
     set_up_logs(settings.log, default="warning")

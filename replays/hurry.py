@@ -5,6 +5,7 @@ import sys
 
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 _ARENAS = 2
+_TURN_SECONDS = 0.0005
 
 
 def few_arenas() -> bool:
@@ -16,3 +17,11 @@ def few_arenas() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(_ARENA_MAX, _ARENAS))
+
+
+def short_turns() -> None:
+    """Have a thread that computes hand the interpreter over after half a millisecond instead of five.
+
+    The loop of a replay waits for it a few times a turn, while facts are extracted and texts embedded on other threads.
+    """
+    sys.setswitchinterval(_TURN_SECONDS)

@@ -13,6 +13,7 @@ from bot.account import TwitchSettings
 from bot.batching import BatchingSettings
 from bot.live import LiveSettings, run_live
 from bot.loop_settings import LoopSettings
+from bot.stopping import Stopping
 from bot.twitch import TwitchConnection
 from memory import WallClock
 
@@ -41,7 +42,7 @@ class Evening:
         self.fake = fake
         self.connection = connection
         self.bench = bench
-        self.stop = asyncio.Event()
+        self.stopping = Stopping(leave=lambda _: None)
 
     async def until(self, holds: Any, *, seconds: float = 10) -> None:  # noqa: ANN401 - any predicate
         async with asyncio.timeout(seconds):
@@ -66,10 +67,12 @@ async def evening(
         bench = Bench(voice=connection.voice(), manners=EAGER, settings=settings, clock=clock, speak=QUICK)
         bench.addressing.meet(account.bot)
         running = Evening(fake, connection, bench)
-        patience = live or LiveSettings(stop_seconds=5)
+        patience = live or LiveSettings()
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_live(bench.loop, connection, patience, clock, stop=running.stop, first=account.stream))
+            group.create_task(
+                run_live(bench.loop, connection, patience, clock, stopping=running.stopping, first=account.stream)
+            )
             await fake.until(lambda: "stream.offline" in fake.heard_types() | set(fake.forbidden))
             await running.until(lambda: connection.living() >= fake.heard_types())  # the last answer is on its way
             yield running
-            running.stop.set()
+            running.stopping.asked.set()

@@ -5,7 +5,7 @@ Measured traps and the reasons for folders, limits and retries: docs/decisions/0
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -49,8 +49,11 @@ class ChromaIndex:
         cache_bytes: int = 128 * 2**20,
         exact_rows: int = 2000,
         read_threads: int = 3,
+        give_way: Callable[[], None] | None = None,
     ) -> Self:
         """Open the index below `<data_dir>/chroma`. Collections of up to `exact_rows` vectors are scored exactly, from memory.
+
+        `give_way` is called in the writing thread between two native calls, each of which holds the interpreter: it may wait.
 
         Raises:
             IndexUnavailable: the directory cannot be written.
@@ -58,7 +61,9 @@ class ChromaIndex:
 
         def build() -> ShardedCollections:
             opener = import_module(_CLIENT).ChromaClient
-            return ShardedCollections(data_dir / "chroma", opener, limits=limits, exact_rows=exact_rows)
+            return ShardedCollections(
+                data_dir / "chroma", opener, limits=limits, exact_rows=exact_rows, give_way=give_way
+            )  # fmt: skip
 
         store = await asyncio.to_thread(build)
         return cls(store, cache=VectorCache(max_bytes=cache_bytes, max_rows=exact_rows), read_threads=read_threads)

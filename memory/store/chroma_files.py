@@ -47,6 +47,19 @@ def exists(folder: Path) -> bool:
     return (folder / _DATABASE).is_file()
 
 
+def is_made(folder: Path) -> bool:
+    """Return whether Chroma's tables are there: killed while it made them, Chroma leaves a database without.
+
+    Raises:
+        sqlite3.DatabaseError: the file is no database.
+    """
+    if not exists(folder):
+        return False
+    with _database(folder) as connection:
+        made = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'collections'"
+        return bool(connection.execute(made).fetchone()[0])
+
+
 def tune(folder: Path) -> dict[str, Graph]:
     """Set the write-ahead log and the indexes, both kept in the file; return the graphs that lie beside it.
 
@@ -94,7 +107,7 @@ def seal(folder: Path) -> None:
 
 def names(folder: Path) -> list[str]:
     """Return the collections Chroma has in this folder."""
-    if not exists(folder):
+    if not is_made(folder):
         return []
     with _database(folder) as connection:
         return [row[0] for row in connection.execute("SELECT name FROM collections")]

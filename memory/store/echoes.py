@@ -13,6 +13,7 @@ from sqlalchemy import Connection, or_, select, update
 from memory.model import StateRecord
 from memory.normalise import words
 from memory.store.collections import collection_name
+from memory.store.decisions import Ledger
 from memory.store.document_writes import DOCUMENT
 from memory.store.facts import FACT
 from memory.store.scrub import clean
@@ -66,8 +67,14 @@ def _living(connection: Connection, viewer: str, at: datetime) -> list[tuple[str
 def _date(connection: Connection, ids: Sequence[str], at: datetime, *, now: int) -> None:
     until = milliseconds(at)
     connection.execute(update(DOCUMENT).where(DOCUMENT.c.id.in_(ids)).values(invalid_at=until))
-    believed = update(FACT).where(FACT.c.id.in_(ids), FACT.c.invalid_at.is_(None))
-    connection.execute(believed.values(invalid_at=until, expired_at=now))
+    open_ones = select(FACT.c.id).where(FACT.c.id.in_(ids), FACT.c.invalid_at.is_(None)).order_by(FACT.c.id)
+    believed = list(connection.scalars(open_ones))
+    connection.execute(update(FACT).where(FACT.c.id.in_(believed)).values(invalid_at=until, expired_at=now))
+    ledger = Ledger(connection, now)
+    ledger.act()
+    for fact_id in believed:
+        ledger.note(fact_id, "end", "record", invalid_at=until)
+    ledger.write()
 
 
 def _said(connection: Connection, record: StateRecord) -> frozenset[str]:

@@ -223,6 +223,12 @@ def rows_of_turn(connection: Connection, turn: Row[Any]) -> list[Row[Any]]:
     return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
 
+def newest_lines(connection: Connection, limit: int) -> list[str]:
+    """Return the ids of the lines stored last, oldest first."""
+    newest = connection.scalars(select(LINE.c.id).order_by(LINE.c.seq.desc()).limit(limit)).all()
+    return list(reversed(newest))
+
+
 def recorded_turns(connection: Connection) -> set[str]:
     """Return the ids of all recorded turns: 90 bytes each."""
     return set(connection.scalars(select(TURN.c.id).where(TURN.c.state == "recorded")))

@@ -28,8 +28,16 @@ log = structlog.get_logger(__name__)
 class ShardedCollections:
     """Reads from several threads, writes from one."""
 
-    def __init__(self, root: Path, opener: Callable[[Path], FolderClient], *, limits: FolderLimits, exact_rows: int) -> None:
-        """Work below `root`; collections of up to `exact_rows` vectors are read whole.
+    def __init__(
+        self,
+        root: Path,
+        opener: Callable[[Path], FolderClient],
+        *,
+        limits: FolderLimits,
+        exact_rows: int,
+        give_way: Callable[[], None] | None = None,
+    ) -> None:
+        """Work below `root`; collections of up to `exact_rows` vectors are read whole. `give_way` may wait, between two writes.
 
         Raises:
             IndexUnavailable: the directory cannot be written.
@@ -40,6 +48,7 @@ class ShardedCollections:
         self._graphs: dict[str, dict[str, Graph]] = {}  # of each folder, when it was opened; what was checked leaves
         self._vouched: set[str] | None = None  # collections that are known to be whole; None: all are
         self._large: set[str] = set()
+        self._give_way = give_way or _go_on
         self._folders: Folders[FolderClient] = Folders(self._open, limits)
 
     @property
@@ -290,6 +299,7 @@ class ShardedCollections:
 
     def _write(self, place: Place, write: Write, chunk: int, *, fresh: bool) -> bool:
         for start in range(0, len(write.ids), chunk):
+            self._give_way()
             with self._folders.lease(place.folder, place.name) as client:
                 if start == 0 and not client.has(place.name):
                     if not fresh:
@@ -337,7 +347,7 @@ class ShardedCollections:
         path = self._root / folder
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if not chroma_files.exists(path):
+            if not chroma_files.is_made(path):
                 self._open_client(path).close()
             self._graphs[folder] = chroma_files.tune(path)
         except (sqlite3.OperationalError, OSError) as error:
@@ -351,6 +361,10 @@ class ShardedCollections:
             raise FolderSpoilt(msg) from error
         self._used.add(path)
         return self._open_client(path)
+
+
+def _go_on() -> None:
+    """Wait for nobody."""
 
 
 def _lost(collections: Sequence[str]) -> CollectionLost:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fakes import issued
-from fakes.llm_server import Answer, FakeLlmServer
+from fakes.llm_server import Answer, FakeLlmServer, Fault
 from fakes.twitch import FakeTwitch
 
 ROOT = Path(__file__).parent.parent.parent
@@ -158,3 +158,51 @@ async def test_a_second_bot_on_the_same_data_is_refused_with_its_own_exit_code(t
         assert await second.stop() == 3
         assert "Traceback" not in second.output
         assert await first.stop() == 0
+
+
+async def test_told_to_stop_while_the_model_hangs_the_bot_stores_what_it_heard_and_ends_well(
+    twitch: FakeTwitch, tmp_path: Path
+) -> None:
+    async with FakeLlmServer([Fault("hang")]) as llm:
+        async with a_bot(a_config(tmp_path, twitch, llm=llm.url), twitch) as bot:
+            await twitch.chat("alice", "memo che lavoro faccio?")
+            await asked(llm)
+            for number in range(30):
+                await twitch.chat("bruno", f"riga {number}")
+            async with asyncio.timeout(10):
+                assert await bot.stop() == 0
+        assert "Traceback" not in bot.output
+    assert turns_in(tmp_path) == ["recorded"]
+    texts = await lines_in(tmp_path, 1)
+    assert texts == ["memo che lavoro faccio?", *(f"riga {number}" for number in range(len(texts) - 1))]
+
+
+async def test_a_second_signal_ends_the_bot_at_once_with_everything_stored(twitch: FakeTwitch, tmp_path: Path) -> None:
+    async with FakeLlmServer([Fault("hang")]) as llm, a_bot(a_config(tmp_path, twitch, llm=llm.url), twitch) as bot:
+        await twitch.chat("alice", "memo che lavoro faccio?")
+        await asked(llm)
+        for number in range(30):
+            await twitch.chat("bruno", f"riga {number}")
+        await asyncio.sleep(0.5)  # heard, and waiting behind the turn in hand
+        bot.process.send_signal(signal.SIGINT)
+        await asyncio.sleep(0.1)
+        bot.process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(10):
+            assert await bot.process.wait() == 128 + signal.SIGINT
+    assert await lines_in(tmp_path, 31) == ["memo che lavoro faccio?", *(f"riga {number}" for number in range(30))]
+
+
+async def asked(llm: FakeLlmServer) -> None:
+    """Wait until the model was asked something."""
+    async with asyncio.timeout(20):
+        while not llm.requests:  # noqa: ASYNC110 - a list of the fake
+            await asyncio.sleep(0.02)
+
+
+def turns_in(folder: Path) -> list[str]:
+    """Return the states of all turns, each once."""
+    (path,) = folder.glob("data/*/memory.db")
+    with sqlite3.connect(path) as connection:
+        states = [row[0] for row in connection.execute("SELECT DISTINCT state FROM turn")]
+    connection.close()
+    return states

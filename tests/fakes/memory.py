@@ -76,6 +76,13 @@ class FakeMemory(Memory):
     async def recorded(self, turn_id: str) -> bool:
         return turn_id in self.turns
 
+    async def newest_lines(self, limit: int) -> list[str]:
+        self._call("newest_lines")
+        return [*(line.id for batch in self.cut_off for line in batch.lines), *self.lines][-limit:]
+
+    def waiting(self, lines: int) -> None:
+        self.log.append("waiting")
+
     async def unrecorded(self) -> list[Batch]:
         return self.cut_off
 

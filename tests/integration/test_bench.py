@@ -18,11 +18,26 @@ def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) ->
     environment = os.environ | {"RICORDO_DATA": str(tmp_path / "absent")}
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     figures = {(row["bench"], row["name"]): row for row in json.loads(ended.stdout)}
-    assert {bench for bench, _ in figures} == {"replay", "record", "consolidate", "embed", "search", "answer"}
+    assert {bench for bench, _ in figures} == {
+        "replay",
+        "record",
+        "consolidate",
+        "embed",
+        "search",
+        "answer",
+        "restart",
+        "burst",
+        "live",
+        "forget",
+    }
     assert figures[("replay", "messages")]["value"] == 1200
     assert figures[("replay", "dead jobs")]["met"]
     assert figures[("replay", "recalls asked")]["value"] > 10
     assert figures[("record", "observe + record, 20 lines p99")]["baseline"] > 0
+    assert figures[("burst", "messages lost")]["value"] == 0
+    assert figures[("burst", "messages out of order")]["value"] == 0
+    assert figures[("live", "observe + record, 20 lines, worker busy p99")]["value"] > 0
+    assert figures[("live", "stalls over 50 ms")]["value"] >= 0
     assert figures[("consolidate", "messages / s of processor time")]["value"] > 0
     assert "replay …" in ended.stderr
 
@@ -39,4 +54,4 @@ def test_an_unknown_benchmark_is_refused_with_the_names_of_all(tmp_path: Path) -
     command = [sys.executable, "-m", "bench", "speed", "--out", str(tmp_path)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "replay, record, search, answer" in ended.stderr
+    assert "replay, record, consolidate, search, answer, restart, forget, burst, live" in ended.stderr

@@ -5,10 +5,11 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,16 @@ async def test_an_index_whose_files_are_taken_away_notices_and_is_another_one(op
     await index.upsert("viewer-2", ["b"], unit(1))
     await index.close()
     assert (await opened()).identity == index.identity
+
+
+async def test_a_folder_whose_making_was_killed_is_made_again(opened: Opener, tmp_path: Path) -> None:
+    folder = tmp_path / "chroma" / "viewers" / "000"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as half:
+        half.execute("PRAGMA journal_mode=WAL")
+    index = await opened()
+    await index.upsert("viewer-1", ["a"], unit(1))
+    assert await index.ids("viewer-1") == {"a"}
 
 
 async def test_after_dropping_and_cleaning_no_byte_is_left(opened: Opener, tmp_path: Path) -> None:

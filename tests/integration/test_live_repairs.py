@@ -11,8 +11,9 @@ from builders_live import Bench, message
 from builders_twitch import FAST, Evening, evening, twitch_settings
 from fakes.twitch import FakeTwitch
 
-from bot.live import Inbox, LiveSettings, run_live, stopping_on_signals
+from bot.live import Inbox, LiveSettings, run_live
 from bot.live_errors import LiveError, TwitchDeaf, TwitchUnreachable
+from bot.stopping import Stopping, stopping_on_signals
 from bot.twitch import TwitchConnection
 from memory import Deletion, Event, StoreUnavailable, WallClock
 
@@ -175,10 +176,10 @@ class _Ears:
 
 
 async def test_a_signal_ends_the_evening_after_what_was_heard_is_served() -> None:
-    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), asyncio.Event()
+    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), Stopping(leave=lambda _: None)
     with stopping_on_signals(stop):
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_live(bench.loop, ears, LiveSettings(stop_seconds=5), bench.clock, stop=stop))
+            group.create_task(run_live(bench.loop, ears, LiveSettings(), bench.clock, stopping=stop))
             await asyncio.sleep(0.05)
             for number in range(50):
                 ears.take(message("ciao", seconds=number))
@@ -190,7 +191,13 @@ async def test_a_signal_ends_the_evening_after_what_was_heard_is_served() -> Non
 async def test_a_deaf_bot_ends_with_its_reason_and_keeps_what_it_heard() -> None:
     bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears(fails=True)
     running = asyncio.create_task(
-        run_live(bench.loop, ears, LiveSettings(watchdog_seconds=0.05, watchdog_failures=3), bench.clock, stop=asyncio.Event())
+        run_live(
+            bench.loop,
+            ears,
+            LiveSettings(watchdog_seconds=0.05, watchdog_failures=3),
+            bench.clock,
+            stopping=Stopping(leave=lambda _: None),
+        )
     )
     await asyncio.sleep(0.02)
     ears.take(message("ciao"))
@@ -210,16 +217,18 @@ async def test_a_check_that_never_ends_counts_as_a_failure() -> None:
     patience = LiveSettings(watchdog_seconds=0.02, watchdog_failures=2, check_seconds=0.05)
     async with asyncio.timeout(10):
         with pytest.raises(TwitchDeaf, match=r"after 2 attempts: no end within 0\.05 seconds"):
-            await run_live(bench.loop, ears, patience, bench.clock, stop=asyncio.Event())
+            await run_live(bench.loop, ears, patience, bench.clock, stopping=Stopping(leave=lambda _: None))
     assert ears.closed
 
 
 async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() -> None:
     bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears()
     bench.memory.away = {"begin_stream", "observe"}
-    running = asyncio.create_task(run_live(bench.loop, ears, LiveSettings(stop_seconds=5), bench.clock, stop=asyncio.Event()))
+    running = asyncio.create_task(
+        run_live(bench.loop, ears, LiveSettings(store_seconds=0.2), bench.clock, stopping=Stopping(leave=lambda _: None))
+    )
     await asyncio.sleep(0.02)
-    for number in range(20 * 400):
+    for number in range(20 * 600):  # batches are longer in a crowd
         ears.take(message("ciao", seconds=number))
     with pytest.raises(StoreUnavailable):
         await running
@@ -227,14 +236,16 @@ async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() 
 
 
 async def test_a_turn_that_does_not_end_does_not_keep_the_bot_from_stopping() -> None:
-    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), asyncio.Event()
+    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), Stopping(leave=lambda _: None)
 
     async def for_ever() -> None:
-        stop.set()
+        stop.asked.set()
         await asyncio.sleep(60)
 
     bench.responder.before = for_ever
-    running = asyncio.create_task(run_live(bench.loop, ears, LiveSettings(stop_seconds=0.2), bench.clock, stop=stop))
+    running = asyncio.create_task(
+        run_live(bench.loop, ears, LiveSettings(finish_seconds=0.2, store_seconds=0.2), bench.clock, stopping=stop)
+    )
     await asyncio.sleep(0.02)
     ears.take(message("ricordino?"))
     async with asyncio.timeout(10):

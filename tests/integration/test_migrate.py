@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from memory.errors import SchemaTooNew, StoreUnavailable
@@ -14,7 +15,7 @@ from memory.store.migrate import is_ours, migrate
 from memory.store.tables import METADATA
 
 VERSIONS = Path(__file__).parents[2] / "memory/store/migrations/versions"
-NEWEST = max(file.name for file in VERSIONS.glob("[0-9]*.py"))[:4]
+NEWEST = str(ScriptDirectory(str(VERSIONS.parent)).get_current_head())
 
 
 @pytest.fixture

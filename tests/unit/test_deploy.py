@@ -50,7 +50,7 @@ def test_the_service_waits_for_the_bot_as_long_as_the_bot_needs() -> None:
     live, values = LiveSettings(), unit()
     assert values["Type"] == ["notify"]  # bot/supervisor.py says READY, WATCHDOG and STOPPING
     assert seconds(values["WatchdogSec"][0]) > 3 * live.beat_seconds
-    assert seconds(values["TimeoutStopSec"][0]) > 2 * live.stop_seconds
+    assert seconds(values["TimeoutStopSec"][0]) > 2 * live.store_seconds
 
 
 def test_the_service_starts_again_what_a_new_start_may_help_and_nothing_else() -> None:
@@ -107,7 +107,7 @@ def test_the_composition_keeps_the_data_and_starts_again_a_limited_number_of_tim
     assert service["restart"] == "on-failure:10"
     assert service["volumes"] == ["ricordo:/data"]
     assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
-    assert int(service["stop_grace_period"].removesuffix("s")) > 2 * LiveSettings().stop_seconds
+    assert int(service["stop_grace_period"].removesuffix("s")) > 2 * LiveSettings().store_seconds
 
 
 @pytest.mark.slow

@@ -101,6 +101,19 @@ async def test_whoever_writes_turns_down_is_heard_when_that_fails() -> None:
         await run(bench, online(), message("ciao", seconds=1))
 
 
+async def test_a_bot_that_is_leaving_stores_what_it_heard_without_a_look_into_its_memory() -> None:
+    looked: list[Batch] = []
+    bench = Bench()
+    bench.memory.on_recall = looked.append
+    await bench.loop.feed(online())
+    await bench.loop.feed(message("ricordino?", seconds=1))
+    bench.loop.hush()
+    await bench.loop.finish()
+    (turn,) = bench.memory.turns.values()
+    assert (turn.said.state, turn.said.reason, turn.recall) == ("silent", "stopping", None)
+    assert (looked, bench.heard) == ([], [])
+
+
 async def test_turns_that_a_crash_cut_off_are_recorded_in_silence_and_not_answered() -> None:
     bench = Bench()
     line = message("ricordino?", seconds=1)
@@ -186,3 +199,14 @@ async def test_what_a_resumed_log_changed_before_is_not_changed_again() -> None:
     assert not resumed.loop.behind
     assert len(memory.turns) == 20
     assert {call.arguments["id"] for call in memory.calls} == {f"j{n}" for n in range(20)}
+
+
+async def test_a_line_that_comes_again_after_a_restart_is_not_answered_again() -> None:
+    bench = Bench()
+    question = message("ricordino ci sei?", seconds=1)
+    await run(bench, online(), question)
+    again = Bench(memory=bench.memory)
+    await again.loop.start()
+    await run(again, online(), question, message("ricordino?", seconds=3, by="bob"))
+    assert [asked.user.login for asked in again.responder.asked] == ["bob"]
+    assert again.loop.counts["left_out_duplicate"] == 1

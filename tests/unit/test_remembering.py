@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.language import content_of, language_of, words_of
 from bot.remembering import REPLY_CHARACTERS, MemoryResponder
 from bot.remembering_texts import TEXTS, day_of
-from memory import Item, Plan, Recall, SourceKind, SourceRequest, Viewer
+from memory import Item, Plan, Recall, Section, SourceKind, SourceRequest, Viewer
 
 ORIGINS = "Ricordo fu acceso nel 2021 in un faro. Lo montò Ersilia, che perdeva le tazze. La sua prima parola fu «Pronto?»."
 
@@ -78,8 +78,9 @@ async def test_words_of_another_are_named_as_theirs() -> None:
 @pytest.mark.parametrize(
     ("subject", "asker", "warned"), [(MARTA, MARTA, True), (Viewer(id="3", login="ada", name="Ada"), MARTA, False)]
 )
-async def test_claim_is_told_as_a_claim(subject: Viewer, asker: Viewer, warned: bool) -> None:
-    claim = item("bara a carte", subject=subject, author=ZENO, kind="claim")
+@pytest.mark.parametrize("section", ["recall", "episode"])
+async def test_claim_is_told_as_a_claim(section: Section, subject: Viewer, asker: Viewer, warned: bool) -> None:
+    claim = item("bara a carte", section, subject=subject, author=ZENO, kind="claim")
     said = await say("ricordo chi bara a carte?", recall_of(claim), asker)
     assert "Zeno" in said
     assert ("Secondo Zeno" in said) or ("lo ha detto Zeno" in said)
