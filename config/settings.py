@@ -10,14 +10,13 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from config.errors import ConfigError, explain
 from config.files import read_secrets, read_toml, refuse_secrets
+from config.keeping import Backup, Facts, Recording, Retention
 from config.sections import (
-    Backup,
     Batching,
     Budget,
     Caches,
     Commands,
     Embedding,
-    Facts,
     Fusion,
     History,
     Jobs,
@@ -26,8 +25,6 @@ from config.sections import (
     Manners,
     Persona,
     Planner,
-    Recording,
-    Retention,
     Retrieval,
     Storage,
     Twitch,

@@ -2,8 +2,9 @@
 
 import pytest
 
+from config.keeping import Recording, Retention
 from config.privacy import PAGE, as_notice, lasting
-from config.sections import Embedding, Llm, Recording, Retention
+from config.sections import Embedding, Llm
 from config.settings import Settings
 
 
