@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 
 from memory.background import Background
@@ -19,7 +19,8 @@ from memory.consolidate import GROUP as TURNS
 from memory.consolidate import Consolidator
 from memory.correct import Corrector
 from memory.events import Channel
-from memory.extract.languages import load_languages
+from memory.extract.languages import load_languages, load_slots
+from memory.extract.llm import ModelReader
 from memory.extract.others import claim_extractor, load_others
 from memory.extract.rules import rule_extractor
 from memory.fading import Fader
@@ -27,11 +28,13 @@ from memory.forget import Forgetter
 from memory.hearsay import Hearsay
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
+from memory.model_reading import GROUP as JOBS_AT_ONCE
+from memory.model_reading import KIND, ModelReading
 from memory.names import NameIndex
 from memory.optout import OptOuts
 from memory.personal import Personal
 from memory.polite import PoliteEmbedder
-from memory.ports import Embedder
+from memory.ports import Embedder, JsonModel
 from memory.precedence import Precedence
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
@@ -117,10 +120,17 @@ class _Ground:
     precedence: Precedence
     names: NameIndex
     rules: tuple[Rules, ...]  # compiled once: 0.3 s
+    model: JsonModel | None = None  # reads lines a second time
 
 
 async def open_parts(
-    settings: MemorySettings, *, channel: Channel, embedder: Embedder, clock: Clock, any_model: bool = False
+    settings: MemorySettings,
+    *,
+    channel: Channel,
+    embedder: Embedder,
+    clock: Clock,
+    any_model: bool = False,
+    model: JsonModel | None = None,
 ) -> Parts:
     """Open or create everything below `settings.data_dir`; `facade.open_memory` says what can go wrong."""
     async with AsyncExitStack() as opening:
@@ -143,6 +153,7 @@ async def open_parts(
             precedence=precedence,
             names=NameIndex(),
             rules=load_rules(settings.languages),
+            model=model,
         )
         opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
@@ -185,12 +196,33 @@ def _upkeep(ground: _Ground) -> Upkeep:
     rules = partial(rule_extractor, settings.languages)
     consolidator = Consolidator(ground.database, rules, clock, hearsay=hearsay, quotas=settings.quotas)
     upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
+    _read_again(ground, upkeep, consolidator)
     upkeep.work("fade", Fader(ground.database, clock, settings.fading).fade, group=1)
     background.worker.daily("fade")
     retainer = Retainer(ground.database, clock, settings.retention, backups=background.expire_backups)
     upkeep.work("retain", retainer.retain, group=1)
     background.worker.daily("retain")
     return upkeep
+
+
+def _read_again(ground: _Ground, upkeep: Upkeep, consolidator: Consolidator) -> None:
+    if ground.model is None:
+        return
+    reading = ModelReading(
+        ground.database,
+        ground.model,
+        consolidator,
+        reader=partial(_model_reader, ground.settings.languages),
+        clock=ground.clock,
+        limits=ground.settings.reading,
+    )
+    consolidator.second = reading
+    upkeep.work_aside(KIND, reading.read, group=JOBS_AT_ONCE)
+
+
+@lru_cache(maxsize=4)
+def _model_reader(languages: tuple[str, ...]) -> ModelReader:
+    return ModelReader(rule_extractor(languages), load_slots(), load_others(languages))
 
 
 def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:

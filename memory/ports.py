@@ -51,6 +51,30 @@ class Embedder(Protocol):
         ...
 
 
+class JsonModel(Protocol):
+    """A language model that answers in JSON: asked in the background alone, and never believed by itself."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    async def answer(
+        self, order: str, text: str, *, schema: Mapping[str, Any], max_tokens: int
+    ) -> tuple[Mapping[str, Any], int]:
+        """Return the JSON object that the model answers, and the tokens that it cost, read and written.
+
+        Raises:
+            ModelUnavailable: it cannot be reached, or refuses; retrying later may help.
+            AnswerUnusable: the answer is not JSON, lacks a key that `schema` requires, or the lines are too many for it.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close its connections; closing twice is fine."""
+        ...
+
+
 class VectorIndex(Protocol):
     """Vectors by collection: ids and numbers only, no text. The collection is the scope; there are no filters."""
 

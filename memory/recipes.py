@@ -166,6 +166,14 @@ class Fading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How much a language model may read in search of facts, where there is one."""
+
+    tokens_per_stream: int = 50_000  # read and written; what is beyond stays a message
+    wait_seconds: float = 30.0  # lines gather so long before they are shown to it together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
     """Everything `open_memory` needs, as values; composition roots build it from the configuration."""
 
@@ -177,6 +185,7 @@ class MemorySettings:
     quotas: Quotas = Quotas()
     fading: Fading = Fading()
     retention: Retention = Retention()
+    reading: Reading = Reading()
     synchronous: str = "normal"  # or "full"
     block_language: str = "it"  # headings of the block: it | en
     languages: tuple[str, ...] = ("it", "en")
