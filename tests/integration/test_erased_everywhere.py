@@ -23,6 +23,10 @@ from memory.store.database import Database
 # Words of hers alone, in every way that they can be kept; the stems are what the full text holds.
 SECRETS = ("Zzbirbina", "Zzvillaggio", "Zznuvola", "Zzvecchio", "Zzviola", "Zzpizzica", "Zzrisata", "Zzdomanda", "Zzlavagna")
 STEMS = ("zzbirbin", "zzvillagg", "zznuvol", "zzvecch", "zzviol", "zzpizzic", "zzrisat", "zzdomand", "zzlavagn")
+TABLES = (
+    "line", "document", "fact", "decision", "edge", "turn", "memory_job", "tombstone", "state_record", "state_call", "audit",
+    "correction",
+)  # fmt: skip
 HERS: tuple[Event, ...] = (
     message("il mio gatto si chiama Zzbirbina", seconds=5, message_id="s1"),
     message("Bob vive a Zzvillaggio", seconds=6, message_id="s2"),
@@ -49,14 +53,13 @@ class Evening:
 @asynccontextmanager
 async def an_evening(folder: Path) -> AsyncIterator[Evening]:
     recorders: list[Recorder] = []
-    cache = EmbeddingCache(folder / "embeddings.db")
+    cache = EmbeddingCache(folder / "embeddings.db")  # makes the folder
 
     def record(clock: VirtualClock) -> Recorder:
         settings = RecordingSettings(directory=folder / "recordings")
         recorders.append(Recorder(settings, clock, verb_of=Commands(CommandSettings()).verb_of))
         return recorders[0]
 
-    folder.mkdir(exist_ok=True)
     script = (
         calls_all(("note_set", {"text": "porta Zzviola"}), ("request_open", {"text": "suonare la Zzpizzica"})),
         says("Segnato: Zzrisata!"),
@@ -86,10 +89,9 @@ async def lived_through(evening: Evening) -> None:
 async def tables(folder: Path) -> str:
     database = await Database.open(folder / "memory.db")
     try:
-        names = ["line", "document", "fact", "decision", "edge", "turn", "memory_job", "tombstone", "state_record", "state_call", "audit", "correction"]
         async with database.reading() as session:
             connection = await session.connection()
-            found = [[list(row) for row in await connection.exec_driver_sql(f"SELECT * FROM {one}")] for one in names]  # noqa: S608 - names of the test's own
+            found = [[list(row) for row in await connection.exec_driver_sql(f"SELECT * FROM {one}")] for one in TABLES]  # noqa: S608 - names of the test's own
         return json.dumps(found, ensure_ascii=False)
     finally:
         await database.close()
@@ -103,9 +105,7 @@ async def test_with_everything_switched_on_no_file_holds_a_forgotten_viewers_wor
             chat = evening.talk.chat
             await lived_through(evening)
             held = await tables(folder)
-            assert [word for word in SECRETS if word.lower() not in held.lower()] == [
-                "Zzvecchio"
-            ]  # put right: it is gone already
+            assert [word for word in SECRETS if word.lower() not in held.lower()] == []
             assert {"memory.db", "embeddings.db"} <= {path.name for path in folder.iterdir()}
             assert files_with(folder / "recordings", "Zzbirbina")
             backups = sorted((folder / "backups").glob("*.ricordo"))
