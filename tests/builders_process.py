@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 _UNDONE = "SELECT count(*) FROM memory_job WHERE state = 'leased' OR (state = 'ready' AND run_after <= :now)"
 
 
-def a_config(folder: Path, twitch: FakeTwitch, *, llm: str = "", grace: float = 0.05) -> Path:
+def a_config(folder: Path, twitch: FakeTwitch, *, llm: str = "", grace: float = 0.05, watchdog: float = 0.2) -> Path:
     path = folder / "ricordo.toml"
     path.write_text(
         f"""
@@ -27,7 +27,9 @@ data_dir = "{folder / "data"}"
 client_id = "client"
 channel = "casa"
 api_url = "{twitch.url}"
-watchdog_seconds = 0.2
+watchdog_seconds = {watchdog}
+[recording]
+enabled = true
 [persona]
 aliases = ["memo"]
 [batching]
@@ -40,6 +42,7 @@ retrieve_seconds = 50
 recall_seconds = 60
 [manners]
 channel_cooldown_seconds = 0
+messages_per_window = 100
 viewer_cooldown_seconds = 0
 [llm]
 base_url = "{llm}"
@@ -57,6 +60,12 @@ class Running:
         self.process = process
         self.output = ""
         self._written = written  # a file: a pipe that nobody reads fills up
+
+    async def wrote(self, word: str) -> None:
+        """Wait until the program wrote a word."""
+        async with asyncio.timeout(60):
+            while word not in self._written.read_text(encoding="utf-8"):  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(0.05)
 
     async def stop(self) -> int:
         if self.process.returncode is None:

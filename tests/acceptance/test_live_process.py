@@ -106,3 +106,14 @@ def turns_in(folder: Path) -> list[str]:
         states = [row[0] for row in connection.execute("SELECT DISTINCT state FROM turn")]
     connection.close()
     return states
+
+
+async def test_a_hangup_reads_the_files_anew_and_the_evening_is_recorded(twitch: FakeTwitch, tmp_path: Path) -> None:
+    async with a_bot(a_config(tmp_path, twitch), twitch) as bot:
+        await twitch.chat("alice", "io lavoro in una serra")
+        await lines_in(tmp_path, 1)
+        bot.process.send_signal(signal.SIGHUP)
+        await bot.wrote("files_reloaded")
+        assert await bot.stop() == 0
+    recorded = next(tmp_path.glob("data/*/recordings/*.jsonl"))  # noqa: ASYNC240 - a test may look at its own disk
+    assert "io lavoro in una serra" in recorded.read_text(encoding="utf-8")
