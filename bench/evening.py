@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from builders_process import Running, a_bot, a_config, jobs_done
+from builders_process import Running, a_bot, a_config
 from fakes import issued, twitch_script
 from fakes.llm_server import FakeLlmServer, says
 from fakes.twitch import FakeTwitch
@@ -119,7 +119,6 @@ async def _with_faults(folder: Path, messages: int, every: int) -> list[Figure]:
             await _play(evening, itertools.cycle(script.items()), messages, every)
             await evening.keep_up(0)
             seconds = time.perf_counter() - began
-            await jobs_done(folder, seconds=600)
             evening.measure_size()
             code = await bot.stop()
     return _told(evening, seconds, code)

@@ -130,9 +130,9 @@ async def lines_in(folder: Path, count: int) -> list[str]:
             await asyncio.sleep(0.1)
 
 
-async def jobs_done(folder: Path, *, seconds: float = 60) -> None:
+async def jobs_done(folder: Path) -> None:
     """Wait until no job of the memory is left to be done."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(60):
         while True:
             for path in folder.glob("data/*/memory.db"):  # noqa: ASYNC240 - a test may look at its own disk
                 connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
