@@ -1,7 +1,6 @@
 """The composition root: configuration in, a memory, a loop and a running bot out."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,11 @@ from bot.account import TwitchSettings
 from bot.addressing import Addressing
 from bot.allowance import MeteredChat
 from bot.canon import reloading
+from bot.channel_folder import CHANNEL_FILE as CHANNEL_FILE
+from bot.channel_folder import make_folder as make_folder
+from bot.channel_folder import remember_channel as remember_channel
 from bot.chosen import allowance_of, language_chosen, loop_settings, manners_settings
+from bot.fact_model import FactModel
 from bot.llm import LanguageModel
 from bot.llm_values import Chat, LlmSettings
 from bot.loop import ChatLoop
@@ -54,8 +57,9 @@ from memory import (
     ModelUnavailable,
     OpenAIEmbedder,
     Quotas,
+    Reading,
     Recipe,
-    StoreUnavailable,
+    Retention,
     Turn,
     UseEmbedder,
     VirtualClock,
@@ -63,7 +67,6 @@ from memory import (
 )
 
 log = structlog.get_logger(__name__)
-CHANNEL_FILE = "channel.json"
 SHARED = ("state", "lore", "profile", "recall", "episode")  # sections that share the block
 
 
@@ -143,7 +146,9 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
         backup=backup_plan(settings, directory),
         quotas=Quotas(per_stream=settings.facts.per_stream, total=settings.facts.total),
+        reading=Reading(tokens_per_stream=settings.facts.llm_tokens_per_stream),
         fading=Fading(half_life_days=settings.facts.fade_half_life_days, floor=settings.facts.fade_floor),
+        retention=Retention(**kept.model_dump(exclude={"done_job_days", "dead_job_days"})),
         synchronous=settings.storage.synchronous,
         block_language=settings.budget.language,
         languages=settings.persona.languages,
@@ -200,41 +205,29 @@ async def open_channel_memory(
         BotMemoryError: the directory cannot be used; see `open_memory`.
     """
     make_folder(directory)
-    embedder = embedder_of(settings, directory)
+    embedder, reader = embedder_of(settings, directory), fact_reader(settings)
     known = settings.embedding.kind != "openai" or settings.embedding.dimension > 0
     warming = asyncio.create_task(warm_up(embedder, dimension_known=known), name="warm-up")  # while the memory is opened
     try:
         if not known:
             await warming
-        chosen = memory_settings(settings, directory)
-        async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
+        async with await open_memory(
+            memory_settings(settings, directory),
+            channel=channel,
+            embedder=embedder,
+            clock=clock,
+            any_model=any_model,
+            model=reader,
+        ) as memory:
             await warming
             remember_channel(directory, channel)
             yield memory
     finally:
+        if reader is not None:
+            await reader.close()
         warming.cancel()
         await asyncio.wait({warming})
         await embedder.close()
-
-
-def make_folder(directory: Path) -> None:
-    """Make a folder where there is none.
-
-    Raises:
-        StoreUnavailable: it cannot be made.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(
-            f"{directory} cannot be made: {error.strerror}. Choose another folder, or mend its rights"
-        ) from None
-
-
-def remember_channel(directory: Path, channel: Channel) -> None:
-    """Write the channel's names beside its memory, so that the command line can say whose it is."""
-    text = json.dumps({"id": channel.id, "login": channel.login, "name": channel.name}, ensure_ascii=False)
-    (directory / CHANNEL_FILE).write_text(text + "\n", encoding="utf-8")
 
 
 @asynccontextmanager
@@ -250,19 +243,32 @@ async def language_model(settings: Settings) -> AsyncIterator[LanguageModel | No
 
 def llm_of(settings: Settings) -> LanguageModel:
     """Return the configured language model; closing it is the caller's."""
+    return LanguageModel(llm_settings(settings))
+
+
+def llm_settings(settings: Settings) -> LlmSettings:
+    """Return which language model is configured, and how it is asked for a reply."""
     chosen = settings.llm
-    return LanguageModel(
-        LlmSettings(
-            base_url=chosen.base_url,
-            model=chosen.model,
-            api_key=chosen.api_key.get_secret_value(),
-            timeout_seconds=chosen.timeout_seconds,
-            retries=chosen.retries,
-            max_tokens=chosen.max_tokens,
-            temperature=chosen.temperature,
-            concurrency=chosen.concurrency,
-        )
+    return LlmSettings(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        api_key=chosen.api_key.get_secret_value(),
+        timeout_seconds=chosen.timeout_seconds,
+        retries=chosen.retries,
+        max_tokens=chosen.max_tokens,
+        temperature=chosen.temperature,
+        concurrency=chosen.concurrency,
     )
+
+
+def fact_reader(settings: Settings) -> FactModel | None:
+    """Return the language model that looks for facts; None where that is switched off, or no model is configured."""
+    if not settings.facts.llm:
+        return None
+    if not (settings.llm.base_url and settings.llm.model):
+        log.warning("facts_llm_not_configured", degraded="facts are read by rules alone", needed="llm.base_url and llm.model")
+        return None
+    return FactModel(llm_settings(settings))
 
 
 def llm_responder(settings: Settings, model: Chat, addressing: Addressing, *, tools: Toolbox | None = None) -> LlmResponder:

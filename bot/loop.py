@@ -234,6 +234,7 @@ class ChatLoop:
             self._counts[f"left_out_{reason}"] += 1
             return
         self._admission.remember([line.id])
+        self._parts.deleted.saw(line)
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
             self._obey(line, now)
             return

@@ -25,7 +25,7 @@ class LoopSettings:
     resume: bool = False  # pass over turns that an earlier run recorded
     recorded_turns: int = 0  # of a resumed log: how many of its first turns an earlier run recorded, and all before them
     seen_ids: int = 20_000
-    waiting_steps: int = 256  # kept while the database is away; one more and the loop gives up
+    waiting_steps: int = 2000  # kept while the database is away; one more and the loop gives up
     retry_seconds: float = 2.0
 
     @property
