@@ -1,6 +1,7 @@
 """The live bot, put together: apart from `bot.app`, since TwitchIO takes half a second to import and few commands need it."""
 
 import asyncio
+from pathlib import Path
 
 import structlog
 
@@ -10,6 +11,8 @@ from bot.live import LiveSettings, run_live
 from bot.speak import DryVoice
 from bot.stopping import Stopping, stopping_on_signals
 from bot.twitch import TwitchConnection
+from bot.watch import Watch
+from bot.watch_server import SOCKET, WatchSettings, watched
 from config.settings import Settings
 from memory import WallClock
 
@@ -46,8 +49,21 @@ async def _evening(settings: Settings, stopping: Stopping) -> None:
             await sync_canon(memory, settings.persona.canon)
             await memory.start_worker()
             voice = DryVoice() if settings.manners.dry_run else twitch.voice()
-            hooks = Hooks(voice=voice, model=model, live=True)
+            watch = Watch(clock, memory.health)
+            hooks = Hooks(voice=voice, model=model, live=True, on_turn=watch.turn)
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            await run_live(
-                loop, twitch, LiveSettings(), clock, stopping=stopping, first=account.stream, waiting=memory.waiting
-            )  # fmt: skip
+            watch.follow(lambda: loop.counts)
+
+            def waiting(events: int) -> None:
+                watch.waiting(events)
+                memory.waiting(events)
+
+            async with watched(watch, watch_settings(settings, directory)):
+                await run_live(
+                    loop, twitch, LiveSettings(), clock, stopping=stopping, first=account.stream, waiting=waiting
+                )  # fmt: skip
+
+
+def watch_settings(settings: Settings, directory: Path) -> WatchSettings:
+    """Return who may look at the bot whose memory lies in `directory`."""
+    return WatchSettings(socket_path=directory / SOCKET, **settings.watch.model_dump())
