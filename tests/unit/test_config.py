@@ -134,7 +134,7 @@ def test_written_toml_loads_to_the_defaults(tmp_path: Path) -> None:
     assert load_settings(a_file(tmp_path, as_toml())) == Settings()
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.evil.example"])
+@pytest.mark.parametrize("host", ["10.0.0.1", "::", "192.168.1.5", "example.org", "127.0.0.1.evil.example"])
 def test_a_watch_address_that_others_reach_is_refused_unless_it_is_meant(tmp_path: Path, host: str) -> None:
     text = f'[watch]\nport = 9464\nhost = "{host}"\n'
     assert "outside = true" in refusal(a_file(tmp_path, text))
