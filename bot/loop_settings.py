@@ -20,11 +20,12 @@ class LoopSettings:
     commands: CommandSettings = field(default_factory=CommandSettings)
     replies: Literal["bot", "log"] = "bot"  # who speaks: the responder, or the replies recorded in the log
     ignored: frozenset[str] = frozenset()  # other bots, by user id or lower-case login
+    blocked: tuple[str, ...] = ()  # whole words: a line with one of them is not taken in
     foreign_chat: bool = False  # shared chat: take in what was written in other channels
     resume: bool = False  # pass over turns that an earlier run recorded
     recorded_turns: int = 0  # of a resumed log: how many of its first turns an earlier run recorded, and all before them
     seen_ids: int = 20_000
-    waiting_steps: int = 256  # kept while the database is away; one more and the loop gives up
+    waiting_steps: int = 2000  # kept while the database is away; one more and the loop gives up
     retry_seconds: float = 2.0
 
     @property

@@ -92,11 +92,7 @@ async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall]
     with structlog.contextvars.bound_contextvars(batch_id=batch.id):
         with watch.step("observe"):
             new_lines = await parts.memory.observe(batch)
-        with watch.step("recall"):
-            recall = await parts.memory.recall(batch)
-        if parts.searched is not None and recall.plan.requests and await parts.searched():
-            with watch.step("recall"):
-                recall = await parts.memory.recall(batch)
+        recall = await _recalled(batch, parts, watch)
         said, answer = await _answer(batch, recall, parts, watch, known=new_lines == 0)
         turn = _with_barrier(Turn(batch=batch, recall=recall, said=said), answer, calls, parts.manners)
         if parts.drafted is not None:
@@ -108,7 +104,23 @@ async def run_turn(batch: Batch, parts: TurnParts, *, calls: Sequence[StateCall]
         return outcome
 
 
-async def _answer(batch: Batch, recall: Recall, parts: TurnParts, watch: _Watch, *, known: bool) -> tuple[Said, Answer | None]:
+async def _recalled(batch: Batch, parts: TurnParts, watch: _Watch) -> Recall | None:
+    """Return what the memory has for the batch; None where the bot is leaving, since nobody is answered any more."""
+    if parts.manners.leaving:
+        return None
+    with watch.step("recall"):
+        recall = await parts.memory.recall(batch)
+    if parts.searched is not None and recall.plan.requests and await parts.searched():
+        with watch.step("recall"):
+            recall = await parts.memory.recall(batch)
+    return recall
+
+
+async def _answer(
+    batch: Batch, recall: Recall | None, parts: TurnParts, watch: _Watch, *, known: bool
+) -> tuple[Said, Answer | None]:
+    if recall is None:
+        return Said(state="silent", reason="stopping"), None
     if parts.responder is None:
         return Said(state="silent", reason="recorded_replies"), None
     decision = parts.manners.choose(batch, now=parts.clock.now())
@@ -159,7 +171,8 @@ async def _say(text: str, asked: Sequence[Message], *, batch: Batch, recall: Rec
 
     if not wanted():
         return Said(state="withheld", reason="deleted")
-    thread = asked[0].id if len(asked) == 1 else None  # a line to several people hangs on none of theirs
+    own = len(asked) == 1 and asked[0] in batch.messages  # a line to several people, or about an event, hangs on nobody's
+    thread = asked[0].id if own else None
     delivery = await parts.speaker.say(polished.text, thread, wanted=wanted)
     return _delivered(delivery, polished.text, asked, batch=batch, parts=parts)
 

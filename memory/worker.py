@@ -52,10 +52,12 @@ class Worker:
         random: Random,
         handler_seconds: float = 600.0,
         give_way: Callable[[], Awaitable[None]] | None = None,
+        alone: bool = True,
     ) -> None:
         """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed.
 
-        `give_way` is awaited before each group in the background: it may wait while the chat is served.
+        `give_way` is awaited before each group in the background: it may wait while the chat is served. `alone`: every lease
+        there is belongs to this worker, and is given back at its end.
         """
         self._database = database
         self._clock = clock
@@ -73,6 +75,7 @@ class Worker:
         self._live: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
+        self._alone = alone
         self._last_look: datetime | None = None
 
     def register(self, kind: str, handler: JobHandler, *, group: int | None = None) -> None:
@@ -116,10 +119,15 @@ class Worker:
 
     async def recover(self, *, everything: bool = False) -> int:
         """Free leases that ran out, or all of them (at start, before anything runs); return how many."""
-        now, crashes = self._clock.now(), self._limits.max_crashes
+        now, limits = self._clock.now(), self._limits
+        suspicion = outbox.Suspicion(
+            max_crashes=limits.max_crashes,
+            first_delay=timedelta(seconds=limits.backoff_base_seconds),
+            longest_delay=timedelta(seconds=limits.backoff_cap_seconds),
+        )
 
         def free(connection: Connection) -> int:
-            return outbox.recover(connection, now=now, max_crashes=crashes, everything=everything)
+            return outbox.recover(connection, now=now, suspicion=suspicion, everything=everything)
 
         freed = await self._database.write(free)
         if freed:
@@ -129,7 +137,7 @@ class Worker:
     async def run_due(self, limit: int | None = None, *, kinds: Collection[str] | None = None) -> int:
         """Run jobs of `kinds` (all) to their end, in order, until none is left (or `limit` are done); return how many ran.
 
-        Runs every job that was never tried, even one meant for later: settling means that nothing waits. A job that failed
+        Runs every job that never failed, even one meant for later: settling means that nothing waits. A job that failed
         waits for its moment by the clock, which in a replay is the virtual one, so it runs at most once a call.
 
         Raises:
@@ -159,6 +167,8 @@ class Worker:
                 self._running.cancel()
             await asyncio.wait({self._live})
             self._live = None
+        if not self._alone:
+            return
         now = self._clock.now()
         try:
             await self._database.write(lambda connection: outbox.release(connection, None, now=now))

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memory.rules import load_rules
 from memory.store.chroma import ChromaIndex
+from memory.worthiness import Meaning
 
 ROOT = Path(__file__).parent.parent
 CHILD = ROOT / "tests" / "chaos" / "child.py"
@@ -46,13 +48,13 @@ JOB_STEPS = (
     ">memory.store.outbox:claim",
     "<memory.worker:Worker._bring_to_end",
     "<memory.index:Indexer.index",
-    "<memory.index:Indexer._put",
+    "<memory.vectorise:Vectoriser._put",
     ">memory.store.shards:Registry.assign",
     ">memory.store.chroma_client:ChromaClient.create",
     ">memory.store.chroma_client:ChromaClient.upsert",
     ">memory.store.shards:Registry.mark_made",
-    ">memory.index:Indexer._put",
-    ">memory.index:Indexer._mark",
+    ">memory.vectorise:Vectoriser._put",
+    ">memory.vectorise:Vectoriser._mark",
     "<memory.consolidate:Consolidator.consolidate",
     ">memory.consolidate:Consolidator._write",
     "<memory.worker:Worker._complete",
@@ -87,15 +89,15 @@ class Lives:
         step: str = "",
         passes: int = 1,
         after: float | None = None,
-        full: tuple[float, float] | None = None,
+        full: tuple[float, float, float] | None = None,
     ) -> int:
         """Start a life over a log, or `messages` of live chat; kill it `after` seconds or at a step. Return how it ended.
 
-        `full`: from which second on, and for how many, the disk is full.
+        `full`: from which second on, and for how many, the disk is full, and how many the bot lives on after the chat.
         """
         settle = not step and after is None
         life = {"out": str(out), "log": str(log or ""), "messages": messages, "settle": settle, "step": step, "passes": passes}
-        life |= {"full": full}
+        life |= {"full": full, "patience": 30 if step else full[2] if full else 0.5}
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(life) + "\n")
@@ -147,9 +149,10 @@ async def indexed(out: Path) -> dict[str, list[str]]:
         await index.close()
 
 
-def in_sql(out: Path) -> dict[str, list[str]]:
-    """Return the ids of the documents in SQL, by collection."""
+def meant(out: Path) -> dict[str, list[str]]:
+    """Return the ids of the documents in SQL that belong into the vector index, by collection: those that mean something."""
+    meaning = Meaning(load_rules(("it", "en")))
     found: dict[str, list[str]] = {}
-    for collection, identity in rows(out, "SELECT collection, id FROM document ORDER BY 1, 2"):
-        found.setdefault(collection, []).append(identity)
+    for collection, identity, kind, text in rows(out, "SELECT collection, id, kind, text FROM document ORDER BY 1, 2"):
+        found.setdefault(collection, []).extend([identity] if meaning(kind, text) else [])
     return {name: sorted(ids) for name, ids in found.items()}

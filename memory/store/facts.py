@@ -19,9 +19,10 @@ from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, pa
 from memory.store.episodes import TURN, derived_id
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
-from memory.store.tables import FactRow, table_of
+from memory.store.tables import FactRow, ViewerRow, table_of
 
 FACT = table_of(FactRow)
+VIEWER = table_of(ViewerRow)
 _HELD = (
     select(FACT, DOCUMENT.c.at.label("said_at"), DOCUMENT.c.provenance, DOCUMENT.c.stream_id)
     .join(DOCUMENT, DOCUMENT.c.id == FACT.c.id)
@@ -203,10 +204,16 @@ async def words_of(session: AsyncSession, ids: Iterable[str]) -> dict[str, tuple
 
 
 def unspeakable(connection: Connection, viewer_ids: Iterable[str]) -> dict[str, int]:
-    """Return until when what others said of these viewers is not to be kept: they were forgotten, or opted out (for ever)."""
+    """Return until when what others said of these viewers is not to be kept: they were forgotten, or opted out (for ever).
+
+    Nor before they were seen, so that the same log gives the same claims whenever its jobs run; of who never was, never.
+    """
     known = list(viewer_ids)
+    seen = select(VIEWER.c.id, VIEWER.c.first_seen).where(VIEWER.c.id.in_(IDS))
+    first = {row.id: row.first_seen - 1 for row in connection.execute(seen, {"ids": packed(known)})}
     everybody = tombstones.of_scope(connection, "viewer", [tombstones.EVERYBODY]).get(tombstones.EVERYBODY, -1)
-    until = dict.fromkeys(known, everybody) | tombstones.of_scope(connection, "viewer", known)
+    forgotten = dict.fromkeys(known, everybody) | tombstones.of_scope(connection, "viewer", known)
+    until = {one: max(forgotten[one], first.get(one, _FOR_EVER)) for one in known}
     return until | dict.fromkeys(tombstones.of_scope(connection, "opt_out", known), _FOR_EVER)
 
 

@@ -6,10 +6,11 @@ can neither complete nor fail the job. Times are stored as whole milliseconds si
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, literal, not_, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from memory.model import Job, JobRow
@@ -21,12 +22,14 @@ ErrorKind = Literal["temporary", "permanent", "unknown", "crash"]
 STATES = ("ready", "leased", "done", "dead")
 ERROR_CHARACTERS = 500
 _FEWER = 5  # bits: a 32nd
+_DOUBLED = 20  # at most so often is the first delay doubled: SQLite counts to 2^63
 
 
 _JOB = table_of(MemoryJob)
 _C = _JOB.c
 _FREE = {"lease_until": None, "lease_token": None}
-_FRESH = and_(_C.attempts == 0, _C.crashes == 0)
+_NEVER_FAILED = _C.attempts == 0
+_FRESH = and_(_NEVER_FAILED, _C.crashes == 0)
 _LEASED = _C.state == "leased"
 # Statements of the hot path are built once: building them each time costs more than running them.
 _ADDED = insert(_JOB)
@@ -42,6 +45,15 @@ _DUE = case((_C.state.in_(("leased", "ready")), _C.run_after), else_=0)
 _CLEARED = {"state": "ready", "attempts": 0, "crashes": 0, "last_error": None, "error_kind": None}
 _ARMED = {name: _ADDED.excluded[name] for name in ("payload", "run_after", "updated_at")}
 _ARM = Prepared(_ADDED.on_conflict_do_update(index_elements=["key"], set_={**_ARMED, **_CLEARED, **_FREE}), without=("id",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspicion:
+    """How long a job that was in hand when the process died is believed to be innocent."""
+
+    max_crashes: int
+    first_delay: timedelta
+    longest_delay: timedelta
 
 
 def enqueue(
@@ -86,11 +98,11 @@ def claim(
     The oldest due job names the kind. Jobs that never failed come together with others of that kind, as many as `groups` allows
     for it; a job that failed before comes alone. Jobs whose process died come in groups of a 32nd for each time it did: most of
     them were only near the one that is at fault, and that one stands alone in the end. Kinds that `groups` does not name are
-    left where they are. `early` also takes jobs that lie in the future, but only such as were never tried.
+    left where they are. `early` also takes jobs that lie in the future, but only such as never failed.
     """
     waiting = and_(_C.state == "ready", _C.kind.in_(tuple(groups)))
     at = _C.run_after <= milliseconds(due)
-    ripe = and_(waiting, or_(at, _FRESH) if early else at)
+    ripe = and_(waiting, or_(at, _NEVER_FAILED) if early else at)
     order = (_C.run_after, _C.id)
     first = connection.execute(select(_C.id, _C.kind, _C.attempts, _C.crashes).where(ripe).order_by(*order).limit(1)).first()
     if first is None:
@@ -163,16 +175,26 @@ def _change(connection: Connection, jobs: Sequence[Job], **values: Any) -> int: 
     return changed
 
 
-def recover(connection: Connection, *, now: datetime, max_crashes: int, everything: bool = False) -> int:
+def recover(connection: Connection, *, now: datetime, suspicion: Suspicion, everything: bool = False) -> int:
     """Free leases that ran out, or `everything` leased (at start, when nobody else can hold one); return how many.
 
-    Each counts as a crash; a job that took the process down `max_crashes` times is dead.
+    Each counts as a crash. The first is nothing to wait for: most jobs were only near it. From the second on the job comes
+    back after a delay that doubles, so that it is not in hand whenever somebody kills the process, and cannot keep a process
+    from living that it does kill. One that was alone in hand at its last allowed crash is dead.
     """
     at = milliseconds(now)
     lost = _LEASED if everything else and_(_LEASED, _C.lease_until < at)
-    state = case((_C.crashes + 1 >= max_crashes, "dead"), else_="ready")
-    freed = {"state": state, "crashes": _C.crashes + 1, "error_kind": "crash", "run_after": at, "updated_at": at}
-    return connection.execute(update(_JOB).where(lost).values(**freed, **_FREE)).rowcount
+    alone = select(_C.lease_token).where(_LEASED).group_by(_C.lease_token).having(func.count() == 1)
+    guilty = and_(_C.crashes + 1 >= suspicion.max_crashes, _C.lease_token.in_(alone))
+    doubled = _whole(suspicion.first_delay).op("<<")(func.min(_C.crashes - 1, _DOUBLED))
+    delay = case((_C.crashes == 0, 0), else_=func.min(doubled, _whole(suspicion.longest_delay)))
+    freed = {"state": case((guilty, "dead"), else_="ready"), "crashes": _C.crashes + 1, "error_kind": "crash"}
+    due = {"run_after": at + delay, "updated_at": at}
+    return connection.execute(update(_JOB).where(lost).values(**freed, **due, **_FREE)).rowcount
+
+
+def _whole(delay: timedelta) -> ColumnElement[int]:
+    return literal(delay // timedelta(milliseconds=1))
 
 
 def rewind(connection: Connection, *, now: datetime) -> int:

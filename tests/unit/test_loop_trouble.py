@@ -101,6 +101,19 @@ async def test_whoever_writes_turns_down_is_heard_when_that_fails() -> None:
         await run(bench, online(), message("ciao", seconds=1))
 
 
+async def test_a_bot_that_is_leaving_stores_what_it_heard_without_a_look_into_its_memory() -> None:
+    looked: list[Batch] = []
+    bench = Bench()
+    bench.memory.on_recall = looked.append
+    await bench.loop.feed(online())
+    await bench.loop.feed(message("ricordino?", seconds=1))
+    bench.loop.hush()
+    await bench.loop.finish()
+    (turn,) = bench.memory.turns.values()
+    assert (turn.said.state, turn.said.reason, turn.recall) == ("silent", "stopping", None)
+    assert (looked, bench.heard) == ([], [])
+
+
 async def test_turns_that_a_crash_cut_off_are_recorded_in_silence_and_not_answered() -> None:
     bench = Bench()
     line = message("ricordino?", seconds=1)

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from memory.store.tables import METADATA
 A, B = "a" * 32, "b" * 32
 LEASE = timedelta(seconds=60)
 LATER = START + timedelta(seconds=61)
+SUSPICION = outbox.Suspicion(max_crashes=5, first_delay=timedelta(seconds=2), longest_delay=timedelta(seconds=9))
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def test_a_group_takes_no_job_along_that_failed(connection: Connection) -> None:
 def test_only_the_holder_of_the_lease_finishes_a_job(connection: Connection) -> None:
     add(connection, "1")
     stale = claim(connection, token=A)
-    assert outbox.recover(connection, now=LATER, max_crashes=5) == 1
+    assert outbox.recover(connection, now=LATER, suspicion=SUSPICION) == 1
     fresh = claim(connection, token=B, now=LATER)
     assert outbox.complete(connection, stale, now=LATER) == 0
     assert not fail(connection, stale[0])
@@ -144,14 +146,14 @@ def test_only_the_holder_of_the_lease_finishes_a_job(connection: Connection) -> 
 def test_a_lease_that_was_extended_is_not_recovered(connection: Connection) -> None:
     add(connection, "1")
     assert outbox.extend(connection, claim(connection), now=START + LEASE, lease=LEASE) == 1
-    assert outbox.recover(connection, now=LATER, max_crashes=5) == 0
+    assert outbox.recover(connection, now=LATER, suspicion=SUSPICION) == 0
 
 
 def test_recovery_at_start_frees_leases_that_have_not_run_out(connection: Connection) -> None:
     add(connection, "1")
     claim(connection)
-    assert outbox.recover(connection, now=START, max_crashes=5) == 0
-    assert outbox.recover(connection, now=START, max_crashes=5, everything=True) == 1
+    assert outbox.recover(connection, now=START, suspicion=SUSPICION) == 0
+    assert outbox.recover(connection, now=START, suspicion=SUSPICION, everything=True) == 1
     job = claim(connection)[0]
     assert (job.crashes, job.attempts) == (1, 0)
 
@@ -159,19 +161,58 @@ def test_recovery_at_start_frees_leases_that_have_not_run_out(connection: Connec
 def test_jobs_of_a_process_that_died_come_in_ever_smaller_groups(connection: Connection) -> None:
     add(connection, *(f"{n:02}" for n in range(70)))
     sizes = []
-    for _ in range(3):
+    for _ in range(2):
         sizes.append(len(claim(connection, 64)))
-        outbox.recover(connection, now=START, max_crashes=5, everything=True)
-    assert sizes == [64, 2, 1]
+        die(connection)
+    while bystanders := claim(connection, 64):  # those two are not due yet
+        sizes.append(len(bystanders))
+        outbox.complete(connection, bystanders, now=START)
+    assert sizes == [64, 2, *[2] * 31, 6]
+    assert [len(claim(connection, 64, now=LATER)) for _ in range(3)] == [1, 1, 0]
 
 
-def test_a_job_that_keeps_crashing_dies(connection: Connection) -> None:
+def die(connection: Connection, at: datetime = START, *, max_crashes: int = 5) -> None:
+    """The process of whoever holds a lease dies, and the next one starts."""
+    suspicion = replace(SUSPICION, max_crashes=max_crashes)
+    outbox.recover(connection, now=at, suspicion=suspicion, everything=True)
+
+
+def test_a_job_that_keeps_crashing_alone_dies(connection: Connection) -> None:
     add(connection, "1")
     for _ in range(2):
-        claim(connection)
-        outbox.recover(connection, now=START, max_crashes=2, everything=True)
+        claim(connection, early=True)
+        die(connection, max_crashes=2)
     row = outbox.listed(connection)[0]
     assert (row.state, row.crashes, row.error_kind) == ("dead", 2, "crash")
+
+
+def test_a_job_that_was_never_alone_when_the_process_died_lives(connection: Connection) -> None:
+    add(connection, "1", "2")
+    for _ in range(3):
+        claim(connection, 10**9, early=True)
+        die(connection, max_crashes=1)
+    assert [(row.state, row.crashes) for row in outbox.listed(connection)] == [("ready", 3), ("ready", 3)]
+
+
+def test_a_job_in_hand_at_each_crash_waits_ever_longer_and_lets_the_others_go_first(connection: Connection) -> None:
+    add(connection, "1")
+    waits, now = [], START
+    for _ in range(5):
+        claim(connection, early=True, now=now)
+        die(connection, now, max_crashes=100)
+        waits.append(outbox.listed(connection)[0].run_after - now)
+    assert [wait.total_seconds() for wait in waits] == [0, 2, 4, 8, 9]
+    add(connection, "2", at=START + timedelta(seconds=1))
+    assert keys(claim(connection, now=START + timedelta(seconds=1))) == ["2"]
+    assert keys(claim(connection, now=START + timedelta(seconds=9))) == ["1"]
+
+
+def test_no_number_of_crashes_is_too_much_for_the_delay(connection: Connection) -> None:
+    add(connection, "1")
+    for _ in range(80):
+        claim(connection, early=True)
+        die(connection, max_crashes=100)
+    assert outbox.listed(connection)[0].run_after == START + SUSPICION.longest_delay
 
 
 def test_a_failure_is_kept_short_and_dated(connection: Connection) -> None:

@@ -20,7 +20,7 @@ class Noted(FakeMemory):
 
     def __init__(self, *, searches: bool = False) -> None:
         super().__init__()
-        self.searches, self.waiting = searches, 0
+        self.searches, self.behind = searches, 0
         self.ahead: list[Sequence[str]] = []
 
     async def begin_jobs(self) -> int:
@@ -29,7 +29,7 @@ class Noted(FakeMemory):
 
     async def index_now(self) -> int:
         self._call("index_now")
-        waiting, self.waiting = self.waiting, 0
+        waiting, self.behind = self.behind, 0
         return waiting
 
     def embed_ahead(self, turn_ids: Sequence[str]) -> None:
@@ -64,7 +64,7 @@ async def test_now_and_then_settling_begins_at_turns_that_the_log_decides() -> N
 @pytest.mark.parametrize(("waiting", "looks"), [(3, 2), (0, 1)])
 async def test_a_turn_that_searched_a_memory_that_was_behind_searches_again(waiting: int, looks: int) -> None:
     memory = Noted(searches=True)
-    memory.waiting = waiting
+    memory.behind = waiting
     parts = replace(Bench(memory=memory).parts, searched=Settling(memory).searched)
     await run_turn(a_batch(), parts)
     assert memory.log.count("recall") == looks
