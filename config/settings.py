@@ -28,6 +28,7 @@ from config.sections import (
     Storage,
     Twitch,
 )
+from config.watch import Watch
 
 PREFIX = "RICORDO_"
 DEFAULT_FILE = Path("ricordo.toml")
@@ -42,6 +43,7 @@ class Settings(BaseSettings):
 
     storage: Storage = Storage()
     log: Log = Log()
+    watch: Watch = Watch()
     twitch: Twitch = Twitch()
     persona: Persona = Persona()
     batching: Batching = Batching()
