@@ -113,6 +113,12 @@ def _restart(_: Path, out: Path, quick: bool) -> list[Figure]:
     return restart.measure(out / "restart", jobs=4000 if quick else 100_000, seconds=5 if quick else 30)
 
 
+def _forget(_: Path, out: Path, quick: bool) -> list[Figure]:
+    from bench import forget  # noqa: PLC0415 - the same
+
+    return forget.measure(out / "forget", messages=400 if quick else 10_000)
+
+
 def _told(figures: Sequence[Figure]) -> str:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{table(figures)}\n\n{os.cpu_count()} processors, load {load} in the last 1, 5, 15 minutes"
@@ -130,6 +136,7 @@ BENCHES: dict[str, Bench] = {
     "search": _search,
     "answer": _answer,
     "restart": _restart,
+    "forget": _forget,
     "burst": _burst,
     "live": _live,
 }

@@ -1,7 +1,6 @@
 """The composition root: configuration in, a memory, a loop and a running bot out."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -13,13 +12,16 @@ import structlog
 
 from bot.account import TwitchSettings
 from bot.addressing import Addressing
-from bot.batching import BatchingSettings
+from bot.allowance import MeteredChat
 from bot.canon import reloading
-from bot.commands import DEFAULT_WORDS, CommandSettings, meanings
+from bot.channel_folder import CHANNEL_FILE as CHANNEL_FILE
+from bot.channel_folder import make_folder as make_folder
+from bot.channel_folder import remember_channel as remember_channel
+from bot.chosen import allowance_of, language_chosen, loop_settings, manners_settings
+from bot.fact_model import FactModel
 from bot.llm import LanguageModel
-from bot.llm_values import LlmSettings
+from bot.llm_values import Chat, LlmSettings
 from bot.loop import ChatLoop
-from bot.loop_settings import LoopSettings
 from bot.manners import Manners, MannersSettings
 from bot.persona import load_persona
 from bot.prompt import PromptLimits
@@ -44,6 +46,7 @@ from memory import (
     E5Embedder,
     Embedder,
     EmbeddingCache,
+    Event,
     Fading,
     Fusion,
     Gate,
@@ -54,8 +57,9 @@ from memory import (
     ModelUnavailable,
     OpenAIEmbedder,
     Quotas,
+    Reading,
     Recipe,
-    StoreUnavailable,
+    Retention,
     Turn,
     UseEmbedder,
     VirtualClock,
@@ -63,7 +67,6 @@ from memory import (
 )
 
 log = structlog.get_logger(__name__)
-CHANNEL_FILE = "channel.json"
 SHARED = ("state", "lore", "profile", "recall", "episode")  # sections that share the block
 
 
@@ -77,6 +80,7 @@ class Hooks:
     searched: Callable[[], Awaitable[bool]] | None = None
     drafted: Callable[[Turn, Mapping[str, float]], None] | None = None
     on_turn: Callable[[TurnOutcome], None] | None = None
+    on_event: Callable[[Event, datetime], None] | None = None  # what is taken in, and when it came
     resume: bool = False
     recorded_turns: int = 0  # how many of the log's first turns an earlier run recorded
     said: Sequence[tuple[str, datetime]] = ()  # what that run said last, and when: it is not said again soon
@@ -142,7 +146,9 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
         backup=backup_plan(settings, directory),
         quotas=Quotas(per_stream=settings.facts.per_stream, total=settings.facts.total),
+        reading=Reading(tokens_per_stream=settings.facts.llm_tokens_per_stream),
         fading=Fading(half_life_days=settings.facts.fade_half_life_days, floor=settings.facts.fade_floor),
+        retention=Retention(**kept.model_dump(exclude={"done_job_days", "dead_job_days"})),
         synchronous=settings.storage.synchronous,
         block_language=settings.budget.language,
         languages=settings.persona.languages,
@@ -199,41 +205,29 @@ async def open_channel_memory(
         BotMemoryError: the directory cannot be used; see `open_memory`.
     """
     make_folder(directory)
-    embedder = embedder_of(settings, directory)
+    embedder, reader = embedder_of(settings, directory), fact_reader(settings)
     known = settings.embedding.kind != "openai" or settings.embedding.dimension > 0
     warming = asyncio.create_task(warm_up(embedder, dimension_known=known), name="warm-up")  # while the memory is opened
     try:
         if not known:
             await warming
-        chosen = memory_settings(settings, directory)
-        async with await open_memory(chosen, channel=channel, embedder=embedder, clock=clock, any_model=any_model) as memory:
+        async with await open_memory(
+            memory_settings(settings, directory),
+            channel=channel,
+            embedder=embedder,
+            clock=clock,
+            any_model=any_model,
+            model=reader,
+        ) as memory:
             await warming
             remember_channel(directory, channel)
             yield memory
     finally:
+        if reader is not None:
+            await reader.close()
         warming.cancel()
         await asyncio.wait({warming})
         await embedder.close()
-
-
-def make_folder(directory: Path) -> None:
-    """Make a folder where there is none.
-
-    Raises:
-        StoreUnavailable: it cannot be made.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(
-            f"{directory} cannot be made: {error.strerror}. Choose another folder, or mend its rights"
-        ) from None
-
-
-def remember_channel(directory: Path, channel: Channel) -> None:
-    """Write the channel's names beside its memory, so that the command line can say whose it is."""
-    text = json.dumps({"id": channel.id, "login": channel.login, "name": channel.name}, ensure_ascii=False)
-    (directory / CHANNEL_FILE).write_text(text + "\n", encoding="utf-8")
 
 
 @asynccontextmanager
@@ -249,24 +243,35 @@ async def language_model(settings: Settings) -> AsyncIterator[LanguageModel | No
 
 def llm_of(settings: Settings) -> LanguageModel:
     """Return the configured language model; closing it is the caller's."""
+    return LanguageModel(llm_settings(settings))
+
+
+def llm_settings(settings: Settings) -> LlmSettings:
+    """Return which language model is configured, and how it is asked for a reply."""
     chosen = settings.llm
-    return LanguageModel(
-        LlmSettings(
-            base_url=chosen.base_url,
-            model=chosen.model,
-            api_key=chosen.api_key.get_secret_value(),
-            timeout_seconds=chosen.timeout_seconds,
-            retries=chosen.retries,
-            max_tokens=chosen.max_tokens,
-            temperature=chosen.temperature,
-            concurrency=chosen.concurrency,
-        )
+    return LlmSettings(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        api_key=chosen.api_key.get_secret_value(),
+        timeout_seconds=chosen.timeout_seconds,
+        retries=chosen.retries,
+        max_tokens=chosen.max_tokens,
+        temperature=chosen.temperature,
+        concurrency=chosen.concurrency,
     )
 
 
-def llm_responder(
-    settings: Settings, model: LanguageModel, addressing: Addressing, *, tools: Toolbox | None = None
-) -> LlmResponder:
+def fact_reader(settings: Settings) -> FactModel | None:
+    """Return the language model that looks for facts; None where that is switched off, or no model is configured."""
+    if not settings.facts.llm:
+        return None
+    if not (settings.llm.base_url and settings.llm.model):
+        log.warning("facts_llm_not_configured", degraded="facts are read by rules alone", needed="llm.base_url and llm.model")
+        return None
+    return FactModel(llm_settings(settings))
+
+
+def llm_responder(settings: Settings, model: Chat, addressing: Addressing, *, tools: Toolbox | None = None) -> LlmResponder:
     """Return the configured persona in front of a language model, with `tools` where it may change the state."""
     chosen = settings.llm
     return LlmResponder(
@@ -276,6 +281,7 @@ def llm_responder(
         limits=PromptLimits(prompt_tokens=chosen.prompt_tokens),
         tools=tools,
         tool_limits=ToolLimits(rounds=chosen.tool_rounds, calls=chosen.tool_calls, seconds=chosen.timeout_seconds + 4),
+        language=language_chosen(settings),
     )
 
 
@@ -291,17 +297,12 @@ def make_loop(
 ) -> ChatLoop:
     """Return the chat loop of one channel, ready to be started."""
     addressing = Addressing(replace(bot, aliases=tuple(dict.fromkeys((*bot.aliases, *settings.persona.aliases)))))
-    responder: Responder | None = None
     deleted = Tombstones()
-    if hooks.replies == "bot":
-        responder = MemoryResponder(addressing)
-        if hooks.model:
-            tools = toolbox_of(settings, hooks.model, memory, deleted)
-            responder = llm_responder(settings, hooks.model, addressing, tools=tools)
+    responder = _responder(settings, memory, clock, addressing=addressing, deleted=deleted, hooks=hooks)
     playing = responder if isinstance(responder, LlmResponder) else None
     pace, pause = SpeakSettings(per_window=settings.manners.messages_per_window), asyncio.sleep
     speaker = Speaker(hooks.voice or ConsoleVoice(), pace, clock, pause=_at_once if isinstance(clock, VirtualClock) else pause)
-    manners = Manners(_manners(settings), addressing)
+    manners = Manners(_with_model(manners_settings(settings), known=playing is not None), addressing)
     for text, at in hooks.said:
         manners.note_said(text, now=at)
         speaker.note_said(text, at)
@@ -322,7 +323,8 @@ def make_loop(
         reload=reload if hooks.live else None,
     )
     on_stream = playing.meet if playing else None
-    return ChatLoop(parts, _loop_settings(settings, hooks), channel, on_turn=hooks.on_turn, on_stream=on_stream)
+    chosen = replace(loop_settings(settings), replies=hooks.replies, resume=hooks.resume, recorded_turns=hooks.recorded_turns)
+    return ChatLoop(parts, chosen, channel, on_turn=hooks.on_turn, on_stream=on_stream, on_event=hooks.on_event)
 
 
 def twitch_settings(settings: Settings) -> TwitchSettings:
@@ -350,42 +352,25 @@ def can_go_live(settings: Settings) -> bool:
     return bool(chosen.client_id and chosen.channel and token)
 
 
-def _manners(settings: Settings) -> MannersSettings:
-    manners = settings.manners
-    return MannersSettings(
-        answer=manners.answer,
-        channel_cooldown_seconds=manners.channel_cooldown_seconds,
-        viewer_cooldown_seconds=manners.viewer_cooldown_seconds,
-        max_characters=manners.max_characters,
-        people_per_reply=manners.people_per_reply,
-        repeat_seconds=manners.repeat_seconds,
-        strip_links=manners.strip_links,
-        blocked_words=manners.blocked_words,
-        late_seconds=manners.late_seconds,
-    )
+def _responder(
+    settings: Settings, memory: Memory, clock: Clock, *, addressing: Addressing, deleted: Tombstones, hooks: Hooks
+) -> Responder | None:
+    """Return what makes the answers; None where a recorded log has them."""
+    if hooks.replies == "log":
+        return None
+    if hooks.model is None:
+        return MemoryResponder(addressing, language=language_chosen(settings))
+    tools = toolbox_of(settings, hooks.model, memory, deleted)
+    metered = MeteredChat(hooks.model, allowance_of(settings), clock)
+    return llm_responder(settings, metered, addressing, tools=tools)
 
 
-def _loop_settings(settings: Settings, hooks: Hooks) -> LoopSettings:
-    batching, commands = settings.batching, settings.commands
-    return LoopSettings(
-        batching=BatchingSettings(
-            grace_seconds=batching.addressed_grace_seconds,
-            quiet_seconds=batching.quiet_seconds,
-            longest_wait_seconds=batching.longest_wait_seconds,
-            max_lines=batching.size,
-        ),
-        commands=CommandSettings(
-            prefix=commands.prefix,
-            names=meanings({verb: getattr(commands, verb) for verb in DEFAULT_WORDS}),
-            language=commands.language,
-            confirm_seconds=commands.confirm_seconds,
-            pause_seconds=commands.pause_seconds,
-        ),
-        replies=hooks.replies,
-        ignored=frozenset(settings.manners.ignored_bots),
-        resume=hooks.resume,
-        recorded_turns=hooks.recorded_turns,
-    )
+def _with_model(manners: MannersSettings, *, known: bool) -> MannersSettings:
+    """Return the manners as they can be kept: without a language model nothing is said unasked, and that is said."""
+    if known or not (manners.chance or manners.events):
+        return manners
+    log.warning("unasked_words_need_a_model", degraded="chance and events are off")
+    return replace(manners, chance=0.0, events=frozenset())
 
 
 async def _at_once(_: float) -> None:

@@ -171,6 +171,11 @@ class Commands:
         """Return which of the bot's commands it is, None for the commands of others."""
         return self._names.get(command.name)
 
+    def verb_of(self, text: str) -> str | None:
+        """Return which of the bot's commands a text is, None for the commands of others and for plain chat."""
+        parsed = self.parse(text)
+        return self.meaning(parsed) if parsed is not None else None
+
     def shown(self, verb: str) -> str:
         """Return a command as it is typed, under the first of its words."""
         word = next((word for word, command in self._names.items() if command == verb), verb)

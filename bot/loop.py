@@ -1,6 +1,6 @@
 """The one way in: live chat and replayed logs feed the same loop, in order, one turn at a time."""
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -8,10 +8,14 @@ from functools import partial
 
 import structlog
 
+from bot.admission import Admission
 from bot.batching import Batcher
+from bot.canon import Reload
 from bot.commands import Commands
+from bot.echoes import Echoes
 from bot.loop_settings import LoopSettings
 from bot.obey import Obeyer
+from bot.stand_in import begun, stand_in, stream_of
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -34,6 +38,7 @@ from memory import (
 )
 
 log = structlog.get_logger(__name__)
+OnEvent = Callable[[Event, datetime], None]
 
 
 class ChatLoop:
@@ -47,8 +52,9 @@ class ChatLoop:
         *,
         on_turn: Callable[[TurnOutcome], None] | None = None,
         on_stream: Callable[[Stream], None] | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
-        """Take the parts of a turn, the chat's home, and who wants to hear of every turn and of every stream that begins."""
+        """Take the parts of a turn, the chat's home, and who wants to hear of turns, new streams, what is taken in."""
         if (parts.responder is None) != (settings.replies == "log"):
             msg = "a loop needs a responder exactly where its own replies are wanted, not those of a log"
             raise ValueError(msg)
@@ -60,6 +66,7 @@ class ChatLoop:
         self._channel = channel
         self._on_turn = on_turn
         self._on_stream = on_stream
+        self._on_event = on_event or (lambda *_: None)
         self._commands = Commands(settings.commands)
         self._obeyer = Obeyer(
             parts.memory,
@@ -70,10 +77,11 @@ class ChatLoop:
             reload=parts.reload,
         )
         self.batcher = Batcher(settings.effective_batching)
+        self._echoes = Echoes()
+        self._admission = Admission(settings, self._addressing, parts.deleted)
         self._stream: Stream | None = None
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
-        self._seen: OrderedDict[str, None] = OrderedDict()
         self._calls: list[StateCall] = []
         self._todo: deque[Callable[[], Awaitable[None]]] = deque()
         self._retry_at: datetime | None = None
@@ -87,6 +95,11 @@ class ChatLoop:
     def counts(self) -> Mapping[str, int]:
         """How many of everything: events by type, lines left out by reason, turns, failures."""
         return dict(self._counts)
+
+    @property
+    def reload(self) -> Reload | None:
+        """What reads the streamer's files anew, None where they are not his."""
+        return self._parts.reload
 
     @property
     def pending(self) -> int:
@@ -110,8 +123,7 @@ class ChatLoop:
         """
         if self._settings.resume:
             return
-        for line_id in await self._memory.newest_lines(self._settings.seen_ids):
-            self._remember(line_id)
+        self._admission.remember(await self._memory.newest_lines(self._settings.seen_ids))
         for batch in await self._memory.unrecorded():
             await self._memory.record(Turn(batch=batch, recall=None, said=Said(state="silent", reason="restarted")))
             self._counts["turns_cut_off"] += 1
@@ -177,6 +189,7 @@ class ChatLoop:
     async def delete(self, deletion: Deletion) -> None:
         """Take back at once what moderation removed: from the open batch, from a reply in the making, from the memory."""
         self._parts.deleted.note(deletion)
+        self._on_event(deletion, self._clock.now())
         self.batcher.remove(self._parts.deleted.among(self.batcher.lines))
         if self.behind:
             return
@@ -216,11 +229,12 @@ class ChatLoop:
                 self._counts["passed_over"] += 1
 
     def _take_line(self, line: Line, now: datetime) -> None:
-        reason = self._left_out(line)
+        reason = self._admission.left_out(line)
         if reason is not None:
             self._counts[f"left_out_{reason}"] += 1
             return
-        self._remember(line.id)
+        self._admission.remember([line.id])
+        self._parts.deleted.saw(line)
         if isinstance(line, Message) and self._commands.parse(line.text) is not None:
             self._obey(line, now)
             return
@@ -229,28 +243,18 @@ class ChatLoop:
             self._counts["left_out_opted_out"] += 1
             return
         self._ensure_stream(now)
+        self._on_event(line, now)
+        line = self._echoes.translated(line)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
         self._close(self.batcher.add(line, addressed=addressed, now=now))
-
-    def _left_out(self, line: Line) -> str | None:
-        """Return why a line is no part of the conversation, None where it is."""
-        names = {line.user.id, line.user.login.lower()} if line.user else set()
-        if self._addressing.bot.id in names:
-            self._addressing.own(line.id)
-            return "own"
-        if not self._settings.ignored.isdisjoint(names) or (isinstance(line, Message) and line.is_bot):
-            return "bot"
-        if isinstance(line, Message) and line.source_channel is not None and not self._settings.foreign_chat:
-            return "foreign"
-        if line.id in self._seen:
-            return "duplicate"
-        return "deleted" if self._parts.deleted.covers(line) else None
 
     def _obey(self, command: Command | Message, now: datetime) -> None:
         """Queue a command behind everything that was said before it."""
         if not self._obeyer.knows(command.text):
             self._counts["command_ignored"] += 1
             return
+        if not self._memory.opted_out(command.user.id, command.at):
+            self._on_event(command, now)
         self._close(self.batcher.flush("command", now))
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
@@ -261,36 +265,29 @@ class ChatLoop:
     def _go_online(self, event: StreamEvent, now: datetime) -> None:
         if event.bot is not None:
             self._addressing.meet(event.bot)
-        self._begin(
-            Stream(
-                id=event.stream_id,
-                channel=event.channel or self._channel,
-                bot=self._addressing.bot,
-                started_at=event.at,
-                title=event.title,
-                category=event.category,
-            ),
-            now,
-        )
+        self._begin(stream_of(event, self._channel, self._addressing.bot), now)
 
     def _go_offline(self, event: StreamEvent, now: datetime) -> None:
+        self._on_event(event, now)
         self._close(self.batcher.flush("end", now))
         stream_id = self._stream.id if self._stream else event.stream_id
-        self._todo.append(partial(self._memory.end_stream, stream_id, event.at))
+        self._todo.append(partial(self._end_in_memory, stream_id, event.at))
         self._stream = None
 
     def _ensure_stream(self, now: datetime) -> None:
         if self._stream is None:
-            name = f"live-{self._channel.login}-{now:%Y%m%dT%H%M%SZ}"
-            self._begin(Stream(id=name, channel=self._channel, bot=self._addressing.bot, started_at=now, temporary=True), now)
+            self._begin(stand_in(self._channel, self._addressing.bot, now), now)
 
     def _begin(self, stream: Stream, now: datetime) -> None:
         self._close(self.batcher.open(stream.id, now))
         self._stream = stream
+        self._on_event(begun(stream), now)
         self._todo.append(partial(self._begin_in_memory, stream))
 
     def _take_reply(self, reply: BotReply, now: datetime) -> None:
         if self._settings.replies == "bot":
+            self._addressing.own(reply.id)
+            self._echoes.meet(reply)
             self._counts["recorded_reply_passed_over"] += 1
             return
         if reply.in_reply_to and self._parts.deleted.hold(reply.in_reply_to):
@@ -332,6 +329,7 @@ class ChatLoop:
             return
         self._behind = 0
         outcome = await run_turn(batch, self._parts, calls=calls)
+        self._echoes.said(outcome.turn.said)
         self._counts["turns"] += 1
         self._counts[f"said_{outcome.turn.said.state}"] += 1
         if not outcome.recorded:
@@ -341,12 +339,17 @@ class ChatLoop:
     async def _begin_in_memory(self, stream: Stream) -> None:
         await self._memory.begin_stream(stream)
         self._begun_id = stream.id
+        self._parts.manners.online = not stream.temporary
         log.info("stream_begun", stream_id=stream.id, temporary=stream.temporary)
         if self._on_stream is not None:
             self._on_stream(stream)
         while self._early:
             await self._erase(stream.id, self._early[0])
             self._early.popleft()
+
+    async def _end_in_memory(self, stream_id: str, at: datetime) -> None:
+        await self._memory.end_stream(stream_id, at)
+        self._parts.manners.online = False
 
     async def _erase(self, stream_id: str, deletion: Deletion) -> None:
         hidden = await self._memory.delete(stream_id, deletion)
@@ -377,11 +380,6 @@ class ChatLoop:
         if len(self._todo) > self._settings.waiting_steps:
             msg = f"the database has been away for {len(self._todo)} steps; free disk space, then start again"
             raise StoreUnavailable(msg)
-
-    def _remember(self, line_id: str) -> None:
-        self._seen[line_id] = None
-        while len(self._seen) > self._settings.seen_ids:
-            self._seen.popitem(last=False)
 
     def _note_failure(self, event: str, error: Exception, **fields: str) -> None:
         """Log where it happened, not what it says: the text of an exception may quote the chat."""

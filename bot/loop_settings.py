@@ -20,6 +20,7 @@ class LoopSettings:
     commands: CommandSettings = field(default_factory=CommandSettings)
     replies: Literal["bot", "log"] = "bot"  # who speaks: the responder, or the replies recorded in the log
     ignored: frozenset[str] = frozenset()  # other bots, by user id or lower-case login
+    blocked: tuple[str, ...] = ()  # whole words: a line with one of them is not taken in
     foreign_chat: bool = False  # shared chat: take in what was written in other channels
     resume: bool = False  # pass over turns that an earlier run recorded
     recorded_turns: int = 0  # of a resumed log: how many of its first turns an earlier run recorded, and all before them

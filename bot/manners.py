@@ -1,5 +1,6 @@
 """Whether the bot may speak, to whom, and in what shape its words go out. Times are given; there is no I/O and no chance."""
 
+import hashlib
 import re
 from collections import deque
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Literal
 
 from bot.addressing import Addressing
 from bot.plain import JOINERS, cut, is_invisible, plain
-from memory import Batch, Message
+from memory import Batch, Message, Notice
 
 AnswerPolicy = Literal["addressed", "questions", "never"]
 _FORBIDDEN_START = "/.! "
@@ -32,6 +33,10 @@ class MannersSettings:
     strip_links: bool = True
     blocked_words: tuple[str, ...] = ()  # whole words; a reply with one of them is not said
     people_per_reply: int = 3  # who asked at the same time is answered in one line, up to so many
+    chance: float = 0.0  # of a batch in which nobody asked, that something is said to its newest message all the same
+    events: frozenset[str] = frozenset()  # kinds of notices that get a word
+    online_only: bool = False  # silent while no stream is known to run
+    prefix: str = "!"  # of commands: no reply begins with it
     late_seconds: float = 60.0  # an answer that would come later than this after its batch is not given
 
     def __post_init__(self) -> None:
@@ -67,10 +72,11 @@ class Manners:
     def __init__(self, settings: MannersSettings, addressing: Addressing) -> None:
         """Take the policy and whom the chat means when it means the bot."""
         self.quiet = False  # a moderator told the bot to be silent
+        self.online = not settings.online_only  # whether a stream runs, as far as is known
         self.leaving = False  # the bot is about to end: what it hears is stored, nobody is asked for an answer
         self.addressing = addressing
         self._settings = settings
-        self._blocked = _word_pattern(settings.blocked_words)
+        self._blocked = word_pattern(settings.blocked_words)
         self._answered: dict[str, datetime] = {}
         self._last_answer: datetime | None = None
         self._said: deque[tuple[str, datetime]] = deque(maxlen=max(1, settings.repeat_memory))
@@ -83,6 +89,7 @@ class Manners:
         Choosing starts the cooldowns: a model that fails is not asked again at once, and a replay that resumes decides alike.
         """
         wanted = [(message, why) for message in batch.messages if (why := self._why(message)) is not None]
+        wanted = wanted or self._unasked(batch)
         silence = self._silence(batch, now, asked=bool(wanted))
         if silence is not None:
             return Decision(to=None, reason=silence)
@@ -99,7 +106,7 @@ class Manners:
     def polish(self, text: str, *, now: datetime) -> Polished:
         """Return `text` as one harmless chat message, or the reason why it is not said."""
         shown = _LINK.sub("", text) if self._settings.strip_links else text
-        shown = _one_line(shown).lstrip(_FORBIDDEN_START)
+        shown = _one_line(shown).lstrip(_FORBIDDEN_START + self._settings.prefix)
         shown = cut(shown, self._settings.max_characters)
         if not plain(shown):
             return Polished(text=None, reason="empty")
@@ -129,11 +136,25 @@ class Manners:
             "policy_never": rules.answer == "never",
             "not_addressed": not asked,
             "quiet": self.quiet,
+            "offline": rules.online_only and not self.online,
             "stopping": self.leaving,
             "late": now - batch.closed_at > timedelta(seconds=rules.late_seconds),
             "channel_cooldown": _within(self._last_answer, batch.closed_at, cooling),
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
+
+    def _unasked(self, batch: Batch) -> list[tuple[Message, str]]:
+        """Return what gets a word although nobody asked: the newest event, or, by chance, the newest message.
+
+        Chance is the batch's own, so that a replay says the same.
+        """
+        told = [line for line in batch.lines if isinstance(line, Notice) and line.kind in self._settings.events]
+        events = [spoken for notice in told if (spoken := _spoken(notice)) is not None]
+        if events:
+            return [(events[-1], "event")]
+        if batch.messages and _draw(batch.id) < self._settings.chance:
+            return [(batch.messages[-1], "chance")]
+        return []
 
     def _why(self, message: Message) -> str | None:
         how = self.addressing.how(message)
@@ -159,7 +180,21 @@ def _within(last: datetime | None, at: datetime, pause: timedelta) -> bool:
     return last is not None and abs(at - last) < pause
 
 
-def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
+def _spoken(notice: Notice) -> Message | None:
+    """Return a notice as something its viewer said; None where nobody is named."""
+    if notice.user is None:
+        return None
+    text = notice.text or str(notice.data.get("system_message") or notice.kind)
+    return Message(id=notice.id, at=notice.at, user=notice.user, text=text)
+
+
+def _draw(batch_id: str) -> float:
+    """Return a number from 0 to below 1 that is always the same for the same batch."""
+    return int.from_bytes(hashlib.sha256(batch_id.encode()).digest()[:8]) / 2**64
+
+
+def word_pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return what finds one of these words, whole, in a `plain` text; None where there are none."""
     known = [re.escape(plain(word)) for word in words if plain(word)]
     return re.compile(rf"(?<!\w)(?:{'|'.join(known)})(?!\w)") if known else None
 

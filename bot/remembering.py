@@ -30,9 +30,10 @@ _SENTENCE = re.compile(r"(?<=[.!?»])\s+")
 class MemoryResponder:
     """The responder for a bot without a language model."""
 
-    def __init__(self, addressing: Addressing) -> None:
-        """Take the bot's names, which are not part of a question."""
+    def __init__(self, addressing: Addressing, *, language: str | None = None) -> None:
+        """Take the bot's names, which are not part of a question, and its language; None: the asker's."""
         self._addressing = addressing
+        self._language = language
 
     async def reply(self, batch: Batch, recall: Recall, to: Message, also: Sequence[Message] = ()) -> Answer:
         """Return the answer to `to`, in its language, and to `also`, each in theirs; it never fails and never waits."""
@@ -53,7 +54,7 @@ class MemoryResponder:
             items=_apart(recall.block.items, others, bare),
             room=(REPLY_CHARACTERS + 1) // len(asked) - 1,
             today=batch.closed_at.date(),
-            language=language_of(bare, recall.plan.language),
+            language=self._language or language_of(bare, recall.plan.language),
             own_names=_own_names(self._addressing.bot),
             names=_names(batch, recall),
         )

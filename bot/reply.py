@@ -7,6 +7,7 @@ from dataclasses import replace
 import structlog
 
 from bot.addressing import Addressing
+from bot.allowance import LlmSpent, MeteredChat
 from bot.language import language_of
 from bot.llm_errors import LlmBadAnswer, LlmError, LlmRateLimited, LlmRefused, LlmTooLong, LlmUnavailable
 from bot.llm_values import Chat, ChatMessage, Completion
@@ -24,6 +25,7 @@ _TAG = re.compile(rf"</?(?:{'|'.join(TAGS)})>")
 _QUOTES = {"«": "»", "“": "”", '"': '"'}
 _KINDS: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, "late"),
+    (LlmSpent, "allowance_spent"),
     (LlmUnavailable, "unavailable"),
     (LlmRateLimited, "rate_limited"),
     (LlmTooLong, "too_long"),
@@ -35,7 +37,7 @@ _KINDS: tuple[tuple[type[Exception], str], ...] = (
 class LlmResponder:
     """Answers with a language model. A prompt that turns out too long for it is shortened, then and from then on."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a reply is made of, named once
         self,
         chat: Chat,
         *,
@@ -45,8 +47,10 @@ class LlmResponder:
         max_tokens: int | None = None,
         tools: Toolbox | None = None,
         tool_limits: ToolLimits | None = None,
+        language: str | None = None,
     ) -> None:
-        """Take the model, who it plays, whom the chat means by the bot, the limits of prompt and reply, and its tools."""
+        """Take the model, its part, the bot's names, the limits, the tools, and the language; None: the asker's."""
+        self._language = language
         self._chat = chat
         self._persona = persona
         self._addressing = addressing
@@ -57,8 +61,10 @@ class LlmResponder:
         self._stream: Stream | None = None
 
     def meet(self, stream: Stream) -> None:
-        """Answer in this stream from now on: its title is part of the prompt."""
+        """Answer in this stream from now on: its title is part of the prompt, and what it costs is counted."""
         self._stream = stream
+        if isinstance(self._chat, MeteredChat):
+            self._chat.begin(stream)
 
     def become(self, persona: Persona) -> None:
         """Play this persona from the next answer on."""
@@ -111,7 +117,7 @@ class LlmResponder:
             to=to,
             also=tuple(also),
             recall=recall,
-            language=language_of(self._addressing.question(to), recall.plan.language),
+            language=self._language or language_of(self._addressing.question(to), recall.plan.language),
             stream=self._stream if self._stream is not None and self._stream.id == batch.stream_id else None,
             addressed=frozenset(message.id for message in batch.messages if self._addressing.how(message) is not None),
         )

@@ -18,6 +18,7 @@ class Tombstones:
         """Start with none."""
         self._messages: OrderedDict[str, None] = OrderedDict()
         self._users: OrderedDict[str, datetime] = OrderedDict()
+        self._authors: OrderedDict[str, tuple[str, datetime]] = OrderedDict()  # of what was said lately, by message id
 
     def note(self, deletion: Deletion) -> None:
         """Remember a deletion. Clearing the visible chat takes no line back for good and is not remembered."""
@@ -25,6 +26,11 @@ class Tombstones:
             _put(self._messages, deletion.message_id, None)
         elif deletion.scope == "user" and deletion.user_id is not None:
             _put(self._users, deletion.user_id, deletion.at)
+
+    def saw(self, line: Line) -> None:
+        """Remember who wrote a line, so that a ban of theirs is known to reach what was made of it."""
+        if line.user is not None:
+            _put(self._authors, line.id, (line.user.id, line.at))
 
     def covers(self, line: Line) -> bool:
         """Return whether this line was taken back: by its id, or by a ban or time-out of its writer after it was written."""
@@ -47,11 +53,15 @@ class Tombstones:
             for line in recall.window.lines
         ):
             return True
-        return any(not self._messages.keys().isdisjoint(item.provenance) for item in recall.block.items)
+        return any(self._taken_back(one) for item in recall.block.items for one in item.provenance)
 
     def among(self, lines: Iterable[Line]) -> set[str]:
         """Return the ids of those lines that were taken back."""
         return {line.id for line in lines if self.covers(line)}
+
+    def _taken_back(self, message_id: str) -> bool:
+        wrote = self._authors.get(message_id)
+        return message_id in self._messages or (wrote is not None and self._by_user(*wrote))
 
     def _by_user(self, user_id: str, at: datetime) -> bool:
         banned = self._users.get(user_id)

@@ -170,7 +170,8 @@ async def _say(text: str, asked: Sequence[Message], *, batch: Batch, recall: Rec
 
     if not wanted():
         return Said(state="withheld", reason="deleted")
-    thread = asked[0].id if len(asked) == 1 else None  # a line to several people hangs on none of theirs
+    own = len(asked) == 1 and asked[0] in batch.messages  # a line to several people, or about an event, hangs on nobody's
+    thread = asked[0].id if own else None
     delivery = await parts.speaker.say(polished.text, thread, wanted=wanted)
     return _delivered(delivery, polished.text, asked, batch=batch, parts=parts)
 

@@ -73,6 +73,11 @@ class Twitch(Section):
     moderation: bool = Field(
         default=True, description="Also follow deletions, time-outs and clears, and erase what they remove."
     )
+    watchdog_seconds: float = Field(
+        default=45.0,
+        ge=0.05,
+        description="How often the bot looks whether it still hears everything, and mends what it does not.",
+    )
     api_url: str = Field(default="", description="Loopback address of a stand-in for Twitch, for tests; empty: Twitch itself.")
 
 
@@ -122,8 +127,8 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth"], ...] = Field(
-        default=("dense", "lexical", "slot", "recency", "worth"),
+    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside"], ...] = Field(
+        default=("dense", "lexical", "slot", "recency", "worth", "beside"),
         description="Ways to look inside a place; graph finds who shares something.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
@@ -134,7 +139,7 @@ class Retrieval(Section):
     lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
     gap: Share = Field(default=0.3, description="A source is cut where its scores fall by this part of the best one.")
-    dense_floor: float = Field(default=0.15, description="Cosine below which a hit counts for nothing.")
+    dense_floor: float = Field(default=0.18, description="Cosine below which a hit counts for nothing.")
     lexical_floor: Weight = Field(
         default=3.0, description="BM25 score below which a hit among a viewer's own words counts for nothing."
     )
@@ -158,7 +163,7 @@ class Fusion(Section):
     )
     k: Positive = Field(default=60, description="The constant of reciprocal rank fusion.")
     message_dense: Weight = Field(default=0.6, description="Weight of the dense channel among a viewer's messages.")
-    message_lexical: Weight = Field(default=0.4, description="Weight of the lexical channel among a viewer's messages.")
+    message_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among a viewer's messages.")
     fact_dense: Weight = Field(default=0.8, description="Weight of the dense channel among facts.")
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
@@ -209,15 +214,22 @@ class Facts(Section):
 
     per_stream: Positive = Field(default=60, description="Facts and claims kept of one author in one stream.")
     total: Positive = Field(default=2000, description="Facts and claims kept of one author altogether.")
+    llm: bool = Field(default=False, description="Let the model of [llm] read lines again, in the background, for more facts.")
+    llm_tokens_per_stream: Count = Field(default=50_000, description="Tokens that this may cost in one stream at most.")
     fade_half_life_days: float = Field(default=90.0, gt=0, description="Days in which a memory that is not used weighs half.")
-    fade_floor: Share = Field(
-        default=0.01, description="Weight below which a memory leaves retrieval, though not the record; 0: never."
-    )
+    fade_floor: Share = Field(default=0.01, description="Weight below which it leaves retrieval, not the record; 0: never.")
 
 
 class Retention(Section):
-    """How long records are kept."""
+    """How long each kind of data is kept, in days, from when it was said; 0 keeps it for ever. Orders to forget are faster."""
 
+    message_days: Seconds = Field(default=1095.0, description="What viewers wrote. A line stays while a fact rests on it.")
+    episode_days: Seconds = Field(default=1095.0, description="Whole turns of the chat, with what the bot said.")
+    fact_days: Seconds = Field(default=1825.0, description="What viewers said about themselves, since last said or used.")
+    claim_days: Seconds = Field(default=365.0, description="What viewers said about others, since last said or used.")
+    closed_record_days: Seconds = Field(default=365.0, description="Requests, notes and the like, once done or out of date.")
+    audit_days: Seconds = Field(default=1095.0, description="Who had what forgotten or corrected: ids and numbers, no words.")
+    backup_days: Seconds = Field(default=60.0, description="Backups made by the clock, whatever their number.")
     done_job_days: Seconds = Field(default=7.0, description="Finished jobs.")
     dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
 
@@ -230,6 +242,15 @@ class Backup(Section):
     directory: Path = Field(
         default=Path("backups"), description="Where they lie; a relative folder is one inside each channel's memory."
     )
+
+
+class Recording(Section):
+    """The chat as a log that can be replayed. What is forgotten, corrected or moderated leaves it, too."""
+
+    enabled: bool = Field(
+        default=False, description="Write one file a stream into recordings/, inside the channel's memory. Tell your viewers."
+    )
+    days: float = Field(default=30.0, gt=0, description="Days after which a recording is removed.")
 
 
 class Embedding(Section):
@@ -267,6 +288,12 @@ class Llm(Section):
     )
     tool_rounds: Positive = Field(default=3, description="Answers with tool calls in one turn; then the model must speak.")
     tool_calls: Positive = Field(default=6, description="Tool calls carried out in one turn.")
+    calls_per_hour: Count = Field(
+        default=0, description="Requests in any hour; with none left nobody is answered. 0: no limit."
+    )
+    tokens_per_hour: Count = Field(default=0, description="Tokens read and written in any hour. 0: no limit.")
+    calls_per_stream: Count = Field(default=0, description="Requests in one stream. 0: no limit.")
+    tokens_per_stream: Count = Field(default=0, description="Tokens read and written in one stream. 0: no limit.")
     read_price: Amount = Field(
         default=0.0,
         description="Price of a million tokens read, in your currency; evaluations add up what they cost. 0: unknown.",
@@ -289,7 +316,20 @@ class Manners(Section):
     viewer_cooldown_seconds: Seconds = Field(default=10.0, description="Pause for one viewer; moderators are exempt.")
     channel_cooldown_seconds: Seconds = Field(default=3.0, description="Pause between replies.")
     max_characters: Annotated[int, Field(ge=20, le=450)] = Field(default=450, description="Longest reply; it is cut at a word.")
+    chance: Share = Field(
+        default=0.0, description="How often, of 1, the bot says something where nobody asked. Needs a language model."
+    )
+    events: tuple[Literal["sub", "resub", "gift", "raid", "cheer", "announcement", "watch_streak"], ...] = Field(
+        default=(), description="Events that get a word from the bot. Needs a language model."
+    )
+    online_only: bool = Field(default=False, description="Answer only while the stream runs. Chat is remembered all the same.")
+    language: Literal["viewer", "it", "en"] = Field(
+        default="viewer", description="Language of the replies; viewer: the asker's."
+    )
     blocked_words: tuple[str, ...] = Field(default=(), description="A reply that holds one of these is not sent.")
+    blocked_words_in: tuple[str, ...] = Field(
+        default=(), description="A line of chat that holds one of these is neither remembered nor answered."
+    )
     strip_links: bool = Field(default=True, description="Take links out of replies.")
     people_per_reply: Annotated[int, Field(ge=1, le=5)] = Field(
         default=3, description="Who asks at the same time is answered in one line; of more people, those who asked last."

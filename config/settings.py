@@ -26,6 +26,7 @@ from config.sections import (
     Manners,
     Persona,
     Planner,
+    Recording,
     Retention,
     Retrieval,
     Storage,
@@ -60,6 +61,7 @@ class Settings(BaseSettings):
     facts: Facts = Facts()
     retention: Retention = Retention()
     backup: Backup = Backup()
+    recording: Recording = Recording()
     embedding: Embedding = Embedding()
     llm: Llm = Llm()
 

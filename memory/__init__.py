@@ -17,6 +17,7 @@ from memory.embed.openai import OpenAIEmbedder as OpenAIEmbedder
 from memory.embed.use import UseEmbedder as UseEmbedder
 from memory.embedding import EmbedderKind as EmbedderKind
 from memory.embedding import make_embedder as make_embedder
+from memory.errors import AnswerUnusable as AnswerUnusable
 from memory.errors import BackupInvalid as BackupInvalid
 from memory.errors import BotMemoryError as BotMemoryError
 from memory.errors import CollectionLost as CollectionLost
@@ -94,6 +95,7 @@ from memory.normalise import spaced as spaced
 from memory.normalise import words as words
 from memory.ports import Embedder as Embedder
 from memory.ports import JobHandler as JobHandler
+from memory.ports import JsonModel as JsonModel
 from memory.ports import MemoryReader as MemoryReader
 from memory.ports import VectorIndex as VectorIndex
 from memory.ports import Vectors as Vectors
@@ -118,9 +120,17 @@ from memory.recipes import JobLimits as JobLimits
 from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings
 from memory.recipes import Quotas as Quotas
+from memory.recipes import Reading as Reading
 from memory.recipes import Recipe as Recipe
+from memory.recipes import Retention as Retention
 from memory.recipes import named_recipes as named_recipes
 from memory.recipes import recipes as recipes
+from memory.recordings import RECORDINGS as RECORDINGS
+from memory.recordings import Removals as Removals
+from memory.recordings import erase_recorded as erase_recorded
+from memory.recordings import expire_recorded as expire_recorded
+from memory.recordings import holding as holding
+from memory.recordings import recordings_in as recordings_in
 from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup
 from memory.restoring import restore as restore

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from memory.language import content_stems
 from memory.latest import newest_wins
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
-from memory.normalise import words
+from memory.normalise import spaced, words
 from memory.recipes import Gate, Limits, Recipe
 from memory.rules import Rules
 from memory.salience import PRIORS
 
-FIRST_EASE = 0.03  # how much less the best of a place needs than the others
+NO_OTHER = 0.3  # level of the next best line of a viewer who has none
 OPEN_EASE = 0.15  # how much less anything needs where all that is known is asked for
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
-USUAL_MEANING = 0.2  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
+USUAL_MEANING = 0.35  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
 UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
 _LOOKED_UP = frozenset({"exact", "graph"})  # channels that find or do not, without degrees
 _MEASURED = PRIORS | {"dense", "lexical", "slot"}
@@ -27,7 +27,9 @@ def gate(
     """Return the evidence that is good enough, in its order, and what was left out (`below_gate`).
 
     A hit stays if one channel vouches for it: an exact look-up, a dense cosine at or above `dense_floor`, or a lexical score
-    above `lexical_floor`; and if its fused score reaches `fused_floor`. Then each item is compared with the best of its
+    above `lexical_floor`; if it holds a number where the question is after one; and if its fused score reaches `fused_floor`.
+    A viewer's memory gives nothing at all where its best hit, `lead` times what it is ahead of the next one added, does not
+    reach `answer_floor`: what stands out needs less. Then each item is compared with the best of its
     source: the mean of s_c / max s_c over the channels that found something, weighted as messages are in fusion, must be at
     least 1 - `gap`, so that one item is left where one stands out. Raw scores are compared, since fused ones are stretched to
     0..1 even where all hits are alike. What an exact look-up found has no degrees and is not cut, nor is the answer to an
@@ -36,13 +38,12 @@ def gate(
     nothing.
     """
     limits = recipe.gate
-    vouched = [item for item in evidence if _vouched(item, limits) or plan.explicit_recall]
-    best = _best(vouched)
-    strong = [
-        item
-        for item in vouched
-        if item.score >= _floor(item, recipe, first=item is best[_place(item)], explicit=plan.explicit_recall)
-    ]
+    if limits.off:
+        return tuple(_first(evidence, recipe.limits)), ()
+    vouched = [item for item in evidence if plan.explicit_recall or (_vouched(item, limits) and _fitting(item, rules))]
+    if not plan.explicit_recall:
+        vouched = _answering(vouched, recipe)
+    strong = [item for item in vouched if _level(item, recipe) >= _floor(item, recipe, explicit=plan.explicit_recall)]
     kept = _first(strong if plan.explicit_recall else _near_the_best(strong, recipe), recipe.limits)
     kept = list(newest_wins(kept, plan, rules))
     if not plan.explicit_recall:
@@ -79,16 +80,57 @@ def _vouched(item: Evidence, limits: Gate) -> bool:
     )
 
 
-def _floor(item: Evidence, recipe: Recipe, *, first: bool, explicit: bool) -> float:
+def _fitting(item: Evidence, rules: Sequence[Rules]) -> bool:
+    """Whether the message can answer what is asked: how old somebody is takes a number."""
+    if item.request.kind is not SourceKind.RECALL or item.document.kind != "message":
+        return True
+    plain = spaced(item.request.query)
+    asked = any(slot.number and slot.ask.found(plain) for rule in rules for slot in rule.slot)
+    return not asked or any(word.isdigit() or _numeral(word, rules) for word in words(item.document.text))
+
+
+def _numeral(word: str, rules: Sequence[Rules]) -> bool:
+    return any(rule.numbers.get(word, 0) > 1 for rule in rules)  # "one" is an article too
+
+
+def _answering(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
+    """Return the evidence without the viewers whose best line does not answer."""
+    if recipe.fusion.method != "level":
+        return list(evidence)
+    places: dict[str, list[Evidence]] = {}
+    for item in evidence:
+        if item.request.kind is SourceKind.RECALL:
+            places.setdefault(_place(item), []).append(item)
+    silent = {place for place, items in places.items() if not _answers(items, recipe)}
+    return [item for item in evidence if _place(item) not in silent]
+
+
+def _answers(items: Sequence[Evidence], recipe: Recipe) -> bool:
+    best, *others = sorted(items, key=lambda item: -_level(item, recipe))
+    level = _level(best, recipe)
+    ahead = level - (_level(others[0], recipe) if others else NO_OTHER)
+    looked_up = any(not _LOOKED_UP.isdisjoint(item.channels) for item in items)
+    return looked_up or level + recipe.gate.lead * ahead >= recipe.gate.answer_floor - _ease(best, recipe)
+
+
+def _floor(item: Evidence, recipe: Recipe, *, explicit: bool) -> float:
     limits = recipe.gate
     if recipe.fusion.method != "level" or not _LOOKED_UP.isdisjoint(item.channels):
         return limits.fused_floor
-    ease = OPEN_EASE if explicit else FIRST_EASE if first else 0.0
-    if "dense" not in item.channels:
-        ease += USUAL_MEANING
-    if "worth" not in recipe.channels:
-        ease += USUAL_WORTH * recipe.fusion.worth_prior
+    ease = _ease(item, recipe) + (OPEN_EASE if explicit else 0.0)
     return max(limits.fused_floor, limits.levels.get(item.document.kind, 0.0) - ease)
+
+
+def _ease(item: Evidence, recipe: Recipe) -> float:
+    """Return how much less is needed where a channel is missing."""
+    meaning = 0.0 if "dense" in item.channels else USUAL_MEANING
+    return meaning + (0.0 if "worth" in recipe.channels else USUAL_WORTH * recipe.fusion.worth_prior)
+
+
+def _level(item: Evidence, recipe: Recipe) -> float:
+    """Return the score without what others said around it: that decides between lines, and does not make one good enough."""
+    beside = recipe.fusion.beside_weight if recipe.fusion.method == "level" else 0.0
+    return item.score - beside * item.channels.get("beside", 0.0)
 
 
 def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
@@ -117,23 +159,19 @@ def _place(item: Evidence) -> str:
     return "episode" if item.request.kind is SourceKind.EPISODE else item.request.name
 
 
-def _best(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
+def _best(evidence: Sequence[Evidence], recipe: Recipe) -> dict[str, Evidence]:
     """Return the best item of each place."""
     best: dict[str, Evidence] = {}
     for item in evidence:
-        if _place(item) not in best or item.score > best[_place(item)].score:
+        if _place(item) not in best or _level(item, recipe) > _level(best[_place(item)], recipe):
             best[_place(item)] = item
     return best
 
 
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     if recipe.fusion.method == "level":
-        top = _best(evidence)
-        return [
-            i
-            for i in evidence
-            if not _LOOKED_UP.isdisjoint(i.channels) or i.score >= (1 - recipe.gate.gap) * top[_place(i)].score
-        ]
+        least = {place: (1 - recipe.gate.gap) * _level(item, recipe) for place, item in _best(evidence, recipe).items()}
+        return [i for i in evidence if not _LOOKED_UP.isdisjoint(i.channels) or _level(i, recipe) >= least[_place(i)]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

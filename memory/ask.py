@@ -1,7 +1,7 @@
 """One message turned into what it asks of the memory: whom, what, where and when, each with its reason. Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.entry import LoreEntry
@@ -63,7 +63,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         return Ask(reading=reading, why="speaks to the bot about its world", lore_ids=told)
     if not reading.question:
         return Ask(reading=reading, why="asks to keep something" if reading.remember else "speaks to the bot and asks nothing")
-    people = _people(reading, scene)
+    people = _people(replace(reading, text=_without_canon(reading.text, lore_ids, scene.lore)), scene)
     domains = reading.domains
     if reading.second and not people and set(domains) == {"relation"}:
         domains = ()  # the bot's own family is canon
@@ -72,7 +72,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
     persona = not people and _about_bot(reading, domains)
     settled = domains and PUBLIC.issuperset(domains) and people.keys() <= {reading.message.user.id}
     whom = {} if settled else people
-    streams = () if persona else _streams(reading, people, domains, scene)
+    streams = () if persona else _streams(reading, people, domains, scene, canon=bool(lore_ids))
     ask = Ask(
         reading=reading,
         why=_why(reading, people, persona=persona),
@@ -174,9 +174,11 @@ def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
     return reading.persona or (reading.second and not domains and not told)
 
 
-def _streams(reading: Reading, people: Mapping[str, str], domains: Sequence[str], scene: Scene) -> tuple[StreamChoice, ...]:
+def _streams(
+    reading: Reading, people: Mapping[str, str], domains: Sequence[str], scene: Scene, *, canon: bool
+) -> tuple[StreamChoice, ...]:
     """Return the streams asked about; none for a question about the author, or for a record, that points to no stream."""
-    if reading.world and not people and not reading.cues:
+    if (reading.world or canon) and not people and not reading.cues:
         return ()
     own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said)
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
@@ -196,9 +198,36 @@ def _called(people: Mapping[str, str], scene: Scene) -> frozenset[str]:
     return frozenset(names)
 
 
+def without_names(text: str, person: str, scene: Scene) -> str:
+    """Return `text` without the words by which this viewer is called: nobody names themselves in what they say.
+
+    Words that mean something else too stay, and so does a text of nothing else.
+    """
+    called = _called({person: ""}, scene)
+    kept = [token for token in text.split() if not _names(token, called, scene.rules)]
+    return " ".join(kept) if any(words(token) for token in kept) else text
+
+
+def _names(token: str, called: Collection[str], rules: Sequence[Rules]) -> bool:
+    said = words(token)
+    if not said or said[0] not in called or not set(said[1:]) <= {"s"}:
+        return False
+    return token.startswith("@") or not any(said[0] in rule.stop or said[0] in rule.ordinary for rule in rules)
+
+
 def _lore_named(reading: Reading, lore: Sequence[LoreEntry]) -> tuple[str, ...]:
     return tuple(
         entry.id for entry in lore if any(spaced(alias).strip() and spaced(alias) in reading.plain for alias in entry.aliases)
+    )
+
+
+def _without_canon(text: str, ids: Sequence[str], lore: Sequence[LoreEntry]) -> str:
+    """Return `text` without the proper names of these entries: a part of such a name is no viewer's."""
+    names = {
+        word for entry in lore if entry.id in ids for alias in entry.aliases if " " in alias.strip() for word in words(alias)
+    }
+    return (
+        " ".join(token for token in text.split() if not names.issuperset(words(token)) or not words(token)) if names else text
     )
 
 

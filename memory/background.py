@@ -1,6 +1,7 @@
 """Everything that works behind the chat, put together: the worker, its handlers and chores, and the schedule that pokes it."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from memory.ports import Embedder
 from memory.precedence import Precedence
 from memory.purge import Purger
 from memory.recipes import BackupPlan, JobLimits
+from memory.recordings import Recordings
 from memory.schedule import Schedule
 from memory.store import outbox
 from memory.store.database import Database
@@ -23,7 +25,9 @@ _LAG_SECONDS, _WATCH_SECONDS = 60.0, 15.0
 
 
 class Background:
-    """Owns the worker and the schedule; the database, the index and the embedder belong to the caller.
+    """Owns the workers and the schedule; `aside` does what waits for a language model, so that nothing else waits with it.
+
+    The database, the index and the embedder belong to the caller.
 
     Further kinds of jobs: `background.worker.register(kind, handler)`. Jobs of kinds without a handler wait.
     """
@@ -46,6 +50,7 @@ class Background:
         """
         self._precedence = precedence or Precedence()
         self.worker = Worker(database, clock=clock, limits=limits, random=random, give_way=self._precedence.giving_way)
+        self.aside = Worker(database, clock=clock, limits=limits, random=random, alone=False)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock, meaning=meaning)
         self._database, self._clock = database, clock
         self.plan_backups(BackupPlan(every_hours=0))
@@ -56,6 +61,7 @@ class Background:
             unindex=self.indexer.purge,
             vacuum=vectors.vacuum,
             backups=self._clean_backups,
+            recordings=Recordings(database).clean,
         )
         self._limits = limits
         self._schedule: Schedule | None = None
@@ -74,6 +80,10 @@ class Background:
         self._plan = plan
         directory = self._database.path.parent / plan.directory
         self._backups = Backups(self._database, self._clock, directory=directory, keep=plan.keep)
+
+    async def expire_backups(self, before: datetime) -> int:
+        """Remove the backups that the clock made before that moment; return how many."""
+        return await self._backups.expire(before)
 
     async def _clean_backups(self) -> None:
         await self._backups.clean()
@@ -101,12 +111,15 @@ class Background:
             await self._schedule.start()
         self._precedence.begin()
         await self.worker.start()
+        if self.aside.kinds:
+            await self.aside.start()
 
     async def stop(self) -> None:
         """End both, and give back every lease; stopping twice is fine."""
         if self._schedule is not None:
             await self._schedule.stop()
             self._schedule = None
+        await self.aside.stop()
         self._precedence.end()
         await self.worker.stop()
         await self.indexer.stop()

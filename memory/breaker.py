@@ -8,7 +8,7 @@ from pathlib import PurePath
 from random import Random
 from typing import Literal
 
-from memory.errors import BotMemoryError, InvalidRow
+from memory.errors import AnswerUnusable, BotMemoryError, InvalidRow
 
 Fault = Literal["temporary", "permanent", "unknown"]
 
@@ -29,7 +29,7 @@ def fault(error: BaseException) -> Fault:
     """Return what kind of error this is; of a group, the least hopeful one.
 
     A value that must not be stored is permanent. What a dependency or the machine did (the rest of our errors, time-outs, the
-    operating system) is temporary. Anything else is a mistake of ours that may or may not go away: unknown.
+    operating system) is temporary. Anything else, an answer that cannot be used among them, may or may not go away: unknown.
     """
     faults = {_single(leaf) for leaf in _leaves(error)}
     if "permanent" in faults:
@@ -40,6 +40,8 @@ def fault(error: BaseException) -> Fault:
 def _single(error: BaseException) -> Fault:
     if isinstance(error, InvalidRow):
         return "permanent"
+    if isinstance(error, AnswerUnusable):
+        return "unknown"
     if isinstance(error, BotMemoryError | TimeoutError | OSError | asyncio.CancelledError):
         return "temporary"
     return "unknown"

@@ -41,6 +41,18 @@ class Extractor(Protocol):
         ...
 
 
+class SecondReader(Protocol):
+    """Reads lines again, later, with more than rules."""
+
+    def offer(self, lines: Sequence[Spoken]) -> list[str]:
+        """Return the ids of the lines that are worth it."""
+        ...
+
+    def enqueue(self, connection: Connection, lines: Sequence[str]) -> None:
+        """Have these lines read, in a job of their own."""
+        ...
+
+
 class Consolidator:
     """Makes facts of messages, reconciled with what is known."""
 
@@ -63,6 +75,7 @@ class Consolidator:
         self._hearsay = hearsay
         self._who: Who = hearsay.whom if hearsay is not None else lambda _: None
         self._quotas = quotas or Quotas()
+        self.second: SecondReader | None = None
 
     async def consolidate(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Consolidate turns (`turn`) and single lines (`lines`); what is no viewer's own memory is passed over.
@@ -76,24 +89,48 @@ class Consolidator:
     async def _some(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         turns = [payload["turn"] for payload in payloads if "turn" in payload]
         ids = [line for payload in payloads for line in payload.get("lines", ())]
+        fresh, lines = await self.lines_of(turns, ids)
+        if not fresh:
+            return
+        found = await asyncio.to_thread(self._extract, lines)
+        stated = [statement for statement in found if statement.source in fresh]
+        again = await asyncio.to_thread(self._offered, [line for line in lines if line.id in fresh])
+        if stated or again:
+            await self._database.write(lambda connection: self._write(connection, stated, fresh, again))
+
+    async def lines_of(self, turns: Sequence[str], ids: Sequence[str]) -> tuple[dict[str, str], list[Spoken]]:
+        """Return the streams of the lines of these turns, and of those named, by id; and the lines, oldest first.
+
+        Among them are those that their authors wrote just before, which have no stream here.
+        """
         async with self._database.reading() as session:
             rows = await facts.lines_of(session, turns, ids)
             before = await facts.lines_before(session, rows)
             asked = await facts.words_of(session, {row.reply_to for row in rows if row.reply_to})
-        if not rows:
-            return
         fresh = {row.id: row.stream_id for row in rows}
-        lines = [_spoken(row, asked) for row in sorted((*before, *rows), key=lambda row: int(row.seq))]
-        found = await asyncio.to_thread(self._extract, lines)
-        stated = [statement for statement in found if statement.source in fresh]
-        if stated:
-            await self._database.write(lambda connection: self._write(connection, stated, fresh))
+        return fresh, [_spoken(row, asked) for row in sorted((*before, *rows), key=lambda row: int(row.seq))]
+
+    def _offered(self, lines: Sequence[Spoken]) -> list[str]:
+        return [] if self.second is None else self.second.offer(lines)
 
     def _extract(self, lines: Sequence[Spoken]) -> list[Statement]:
         own = self._make().extract(lines)
         return own if self._hearsay is None else [*own, *self._hearsay.extract(lines)]
 
-    def _write(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
+    def _write(
+        self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str], again: Sequence[str]
+    ) -> None:
+        if stated:
+            self.keep(connection, stated, streams)
+        if again and self.second is not None:
+            self.second.enqueue(connection, again)
+
+    def keep(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
+        """Reconcile statements with what is known and write what follows; `streams`: that of each source.
+
+        Raises:
+            StoreUnavailable: nothing was written.
+        """
         authors = {one.speaker or one.subject for one in stated}
         held = [*facts.held(connection, authors), *facts.claimed(connection, authors)]
         known = Keeper(connection, held, self._clock.now(), quotas=self._quotas, who=self._who)

@@ -10,6 +10,7 @@ BotMemoryError
 │   └── CollectionLost  these collections must be dropped and built anew from SQL
 ├── ModelMismatch       the index was built by another embedding model
 ├── ModelUnavailable    an embedding model failed or is missing
+├── AnswerUnusable      a language model answered with nothing that can be used
 ├── LeaseLost           a job's lease passed to another attempt
 ├── BackupInvalid       a file is no backup, is cut short or changed, or a newer program made it
 ├── MemoryExists        a restore would replace a memory that is there
@@ -62,6 +63,10 @@ class ModelMismatch(BotMemoryError):
 
 class ModelUnavailable(BotMemoryError):
     """The embedding model failed or cannot be loaded."""
+
+
+class AnswerUnusable(BotMemoryError):
+    """A language model answered, but with nothing that can be used: asking again may help, but not for long."""
 
 
 class LeaseLost(BotMemoryError):

@@ -13,7 +13,7 @@ from memory.errors import MemoryClosed, StoreUnavailable
 from memory.events import BotReply, Channel, Deletion, StateCall
 from memory.model import Batch, Document, Health, JobRow, KnownViewer, Recall, StateRecord, Stream, Turn
 from memory.opening import Parts, open_parts
-from memory.ports import Embedder
+from memory.ports import Embedder, JsonModel
 from memory.receipts import AuditEntry, CorrectRequest, ForgetRequest, Holding, Receipt, RollbackRequest, UndoRequest
 from memory.recipes import MemorySettings, Recipe
 from memory.state_orders import StateOrder, StateReceipt
@@ -346,12 +346,18 @@ async def _show(parts: Parts) -> None:
 
 
 async def open_memory(
-    settings: MemorySettings, *, channel: Channel, embedder: Embedder, clock: Clock, any_model: bool = False
+    settings: MemorySettings,
+    *,
+    channel: Channel,
+    embedder: Embedder,
+    clock: Clock,
+    any_model: bool = False,
+    model: JsonModel | None = None,
 ) -> Memory:
     """Open (or create) the channel's memory in `settings.data_dir`, migrate it, and recover leases that a crash left.
 
-    `any_model` opens an index that another embedder built, for `reindex`, which is the first thing to do then. The embedder
-    stays the caller's, to be closed after the memory.
+    `any_model` opens an index that another embedder built, for `reindex`, which is the first thing to do then. `model` reads
+    lines a second time, for facts that rules miss. It and the embedder stay the caller's, to be closed after the memory.
 
     Raises:
         DirectoryInUse: another process has it open.
@@ -360,5 +366,5 @@ async def open_memory(
         SchemaTooNew: a newer program wrote it.
         StoreUnavailable: the directory cannot be written.
     """
-    parts = await open_parts(settings, channel=channel, embedder=embedder, clock=clock, any_model=any_model)
+    parts = await open_parts(settings, channel=channel, embedder=embedder, clock=clock, any_model=any_model, model=model)
     return Memory(parts, settings.recipe)

@@ -94,7 +94,8 @@ class Forgetter:
             outbox.enqueue(connection, kind="purge", key=f"purge:{uuid4().hex}", payload=payload, now=self._clock.now())
 
     def _hide(self, connection: Connection, lines: Sequence[Any], at: int, receipt: Receipt, *, whole: bool = False) -> Receipt:
-        replies = [row for row in hiding.replies_made_of(connection, lines) if row.seq not in {line.seq for line in lines}]
+        chosen = {line.seq for line in lines}
+        replies = [row for row in hiding.replies_made_of(connection, lines) if row.seq not in chosen]
         if not whole:
             tombstones.bury(connection, "line", [row.id for row in lines], at)
         hidden = hiding.hide(connection, lines, replies, at)

@@ -79,6 +79,7 @@ def _score(document: Document, given: Mapping[str, float], fusion: Fusion) -> fl
         "salience": fusion.salience_prior,
         "worth": fusion.worth_prior,
         "slot": fusion.slot_weight,
+        "beside": fusion.beside_weight,
     }
     total = 0.0
     for channel in sorted(given):

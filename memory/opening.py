@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from random import Random
 
 from memory.background import Background
 from memory.caches import RecallCaches
+from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
@@ -18,7 +19,8 @@ from memory.consolidate import GROUP as TURNS
 from memory.consolidate import Consolidator
 from memory.correct import Corrector
 from memory.events import Channel
-from memory.extract.languages import load_languages
+from memory.extract.languages import load_languages, load_slots
+from memory.extract.llm import ModelReader
 from memory.extract.others import claim_extractor, load_others
 from memory.extract.rules import rule_extractor
 from memory.fading import Fader
@@ -26,15 +28,18 @@ from memory.forget import Forgetter
 from memory.hearsay import Hearsay
 from memory.history import History
 from memory.model import KnownViewer, SourceKind
+from memory.model_reading import GROUP as JOBS_AT_ONCE
+from memory.model_reading import KIND, ModelReading
 from memory.names import NameIndex
 from memory.optout import OptOuts
 from memory.personal import Personal
 from memory.polite import PoliteEmbedder
-from memory.ports import Embedder
+from memory.ports import Embedder, JsonModel
 from memory.precedence import Precedence
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
+from memory.retention import Retainer
 from memory.rules import Rules, load_rules
 from memory.sources import Source
 from memory.sources.graph import GraphSource
@@ -115,10 +120,17 @@ class _Ground:
     precedence: Precedence
     names: NameIndex
     rules: tuple[Rules, ...]  # compiled once: 0.3 s
+    model: JsonModel | None = None  # reads lines a second time
 
 
 async def open_parts(
-    settings: MemorySettings, *, channel: Channel, embedder: Embedder, clock: Clock, any_model: bool = False
+    settings: MemorySettings,
+    *,
+    channel: Channel,
+    embedder: Embedder,
+    clock: Clock,
+    any_model: bool = False,
+    model: JsonModel | None = None,
 ) -> Parts:
     """Open or create everything below `settings.data_dir`; `facade.open_memory` says what can go wrong."""
     async with AsyncExitStack() as opening:
@@ -141,6 +153,7 @@ async def open_parts(
             precedence=precedence,
             names=NameIndex(),
             rules=load_rules(settings.languages),
+            model=model,
         )
         opening.push_async_callback(abandoned.close)
         upkeep = _upkeep(ground)
@@ -183,9 +196,33 @@ def _upkeep(ground: _Ground) -> Upkeep:
     rules = partial(rule_extractor, settings.languages)
     consolidator = Consolidator(ground.database, rules, clock, hearsay=hearsay, quotas=settings.quotas)
     upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
+    _read_again(ground, upkeep, consolidator)
     upkeep.work("fade", Fader(ground.database, clock, settings.fading).fade, group=1)
     background.worker.daily("fade")
+    retainer = Retainer(ground.database, clock, settings.retention, backups=background.expire_backups)
+    upkeep.work("retain", retainer.retain, group=1)
+    background.worker.daily("retain")
     return upkeep
+
+
+def _read_again(ground: _Ground, upkeep: Upkeep, consolidator: Consolidator) -> None:
+    if ground.model is None:
+        return
+    reading = ModelReading(
+        ground.database,
+        ground.model,
+        consolidator,
+        reader=partial(_model_reader, ground.settings.languages),
+        clock=ground.clock,
+        limits=ground.settings.reading,
+    )
+    consolidator.second = reading
+    upkeep.work_aside(KIND, reading.read, group=JOBS_AT_ONCE)
+
+
+@lru_cache(maxsize=4)
+def _model_reader(languages: tuple[str, ...]) -> ModelReader:
+    return ModelReader(rule_extractor(languages), load_slots(), load_others(languages))
 
 
 def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
@@ -235,7 +272,8 @@ def _sources(
     dense, lexical, slot = channels
     search = ScopedSearch((dense, lexical), reader, caches.hits)
     episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
-    viewer = ViewerSource(reader, ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules), caches.profiles)
+    personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
+    viewer = ViewerSource(reader, personal, caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lore.entry import LoreEntry
-from memory.ask import OWNED, Ask, Scene, ask_of, parent_of
+from memory.ask import OWNED, Ask, Scene, ask_of, parent_of, without_names
 from memory.language import Reading, language_of, read
 from memory.model import Batch, KnownViewer, Plan, SourceKind, SourceRequest, Stream, Target, Window
 from memory.names import NameIndex
@@ -151,7 +151,7 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
                 yield SourceRequest(
                     kind=SourceKind.RECALL,
                     why=why,
-                    query=query,
+                    query=query if person == ask.reading.message.user.id else without_names(query, person, scene),
                     viewer_id=person,
                     as_of=ask.as_of,
                     exclude=exclude,

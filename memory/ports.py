@@ -51,6 +51,30 @@ class Embedder(Protocol):
         ...
 
 
+class JsonModel(Protocol):
+    """A language model that answers in JSON: asked in the background alone, and never believed by itself."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    async def answer(
+        self, order: str, text: str, *, schema: Mapping[str, Any], max_tokens: int
+    ) -> tuple[Mapping[str, Any], int]:
+        """Return the JSON object that the model answers, and the tokens that it cost, read and written.
+
+        Raises:
+            ModelUnavailable: it cannot be reached, or refuses; retrying later may help.
+            AnswerUnusable: the answer is not JSON, lacks a key that `schema` requires, or the lines are too many for it.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close its connections; closing twice is fine."""
+        ...
+
+
 class VectorIndex(Protocol):
     """Vectors by collection: ids and numbers only, no text. The collection is the scope; there are no filters."""
 
@@ -124,6 +148,13 @@ class MemoryReader(Protocol):
         """Return, for each living document among `ids`, those written just before and just after it in its collection.
 
         Up to `each_side` of either, in the order of writing.
+        """
+        ...
+
+    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it.
+
+        Empty where there is none, or it was erased or cleared away. For ranking only: they are other people's words.
         """
         ...
 

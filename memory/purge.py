@@ -41,14 +41,16 @@ class Purger:
         unindex: JobHandler,
         vacuum: Callable[[], Awaitable[object]],
         backups: Callable[[], Awaitable[object]] | None = None,
+        recordings: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`unindex` takes documents out of the index, `vacuum` the bytes of what was taken out, `backups` those in backups."""
+        """`unindex` takes documents out of the index, `vacuum` the bytes of what was taken out, the others those beside it."""
         self._database = database
         self._embedder = embedder
         self._clock = clock
         self._unindex = unindex
         self._vacuum = vacuum
         self._backups = backups
+        self._recordings = recordings
 
     async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Do what these jobs say; doing it again changes nothing.
@@ -74,6 +76,8 @@ class Purger:
         await self._database.scrub()
         if self._backups is not None:
             await self._backups()
+        if self._recordings is not None:
+            await self._recordings()
         await self._database.write(lambda connection: store_value(connection, _CLEANED, str(now)))
         log.info("erased_bytes_removed")
 
@@ -88,6 +92,8 @@ class Purger:
             purged = await session.run_sync(lambda reading: outbox.newest_done(reading.connection(), "purge"))
         if purged is not None and purged >= int(cleaned or 0):
             await self.clean()
+        elif self._recordings is not None:  # a line may have been recorded after its own removal
+            await self._recordings()
 
     async def _lines(self, seqs: Sequence[int], *, nameless: bool) -> None:
         for start in range(0, len(seqs), _CHUNK):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
-ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside"})
 USUAL_CHANNELS = ALL_CHANNELS - {"graph"}  # decision 0014
 
 
@@ -54,22 +54,26 @@ class Fusion:
 
     method: str = "level"
     k: int = 60
-    message_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.6, "lexical": 0.4})
+    message_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.6, "lexical": 0.2})
     fact_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.8, "lexical": 0.2})
     recency_prior: float = 0.05
     salience_prior: float = 0.05
     slot_weight: float = 0.4  # beside the weights above
     worth_prior: float = 0.4
+    beside_weight: float = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """Scores below which a source returns nothing."""
+    """Scores below which a source returns nothing. `off`: nothing is weak, only the number of hits is bounded."""
 
-    dense_floor: float = 0.15
+    off: bool = False
+    dense_floor: float = 0.18
     lexical_floor: float = 3.0  # among a viewer's own words; elsewhere every shared word counts
-    slot_floor: float = 0.25
+    slot_floor: float = 0.15
     fused_floor: float = 0.0
+    answer_floor: float = 0.53  # of the best of a viewer's lines, `lead` times its lead over the next one added
+    lead: float = 0.5
     gap: float = 0.3  # how far below the best of its source a hit may stay, 0 to 1
     levels: dict[str, float] = field(  # least fused score by kind of document, where fusion is by level
         default_factory=lambda: {"message": 0.45, "fact": 0.5, "claim": 0.5, "turn": 0.1, "reply": 0.1, "lore": 0.0}
@@ -130,6 +134,19 @@ class BackupPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """Days after which each kind of data goes; 0: never. Jobs that are done have their own limits in `JobLimits`."""
+
+    message_days: float = 1095.0
+    episode_days: float = 1095.0  # whole turns and the bot's replies
+    fact_days: float = 1825.0  # since last said or used
+    claim_days: float = 365.0  # the same
+    closed_record_days: float = 365.0
+    audit_days: float = 1095.0
+    backup_days: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
     """How many facts and claims one author may leave; what exceeds it stays a message, and is found as one."""
 
@@ -149,6 +166,14 @@ class Fading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How much a language model may read in search of facts, where there is one."""
+
+    tokens_per_stream: int = 50_000  # read and written; what is beyond stays a message
+    wait_seconds: float = 30.0  # lines gather so long before they are shown to it together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
     """Everything `open_memory` needs, as values; composition roots build it from the configuration."""
 
@@ -159,6 +184,8 @@ class MemorySettings:
     backup: BackupPlan = BackupPlan()
     quotas: Quotas = Quotas()
     fading: Fading = Fading()
+    retention: Retention = Retention()
+    reading: Reading = Reading()
     synchronous: str = "normal"  # or "full"
     block_language: str = "it"  # headings of the block: it | en
     languages: tuple[str, ...] = ("it", "en")
@@ -183,6 +210,7 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-dense": replace(full, channels=full.channels - {"dense"}),
         "-slot": replace(full, channels=full.channels - {"slot"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
+        "-beside": replace(full, channels=full.channels - {"beside"}),
         "+graph": replace(full, channels=full.channels | {"graph"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),
         "-coverage_check": replace(full, coverage_check=False),

@@ -74,6 +74,10 @@ class Upkeep:
         """Let `handler` do the jobs of `kind`, up to `group` at a time; what recall found before is looked up anew after it."""
         self._background.worker.register(kind, self._then_forget(handler), group=group)
 
+    def work_aside(self, kind: str, handler: JobHandler, *, group: int) -> None:
+        """Let `handler` do the jobs of `kind` beside all others, which do not wait for it."""
+        self._background.aside.register(kind, self._then_forget(handler), group=group)
+
     async def prepare(self, *, any_model: bool) -> None:
         """Recover what a crash left; refuse an index of another model unless it is to be rebuilt now.
 
@@ -113,7 +117,14 @@ class Upkeep:
         done = await self.indexed()
         await self._watch()
         await self._mend()
-        return done + await self._background.worker.run_due(limit)
+        return done + await self._background.worker.run_due(limit) + await self._run_aside(limit)
+
+    async def _run_aside(self, limit: int | None) -> int:
+        """Run what is done aside, and what follows from it, where nothing bounds the number of jobs."""
+        if limit is not None or not self._background.aside.kinds:
+            return 0
+        done = await self._background.aside.run_due()
+        return done + (await self._background.worker.run_due() if done else 0)
 
     async def begin_jobs(self) -> int:
         """Run what is due as `run_jobs` does, but only begin to index: beside whatever is done next. Return how many ran.
@@ -123,6 +134,8 @@ class Upkeep:
         done, worker = await self.indexed(), self._background.worker
         await self._mend()
         done += await worker.run_due(kinds=worker.kinds - _INDEXING)
+        if self._background.aside.kinds:
+            done += await self._background.aside.run_due()
         found = await self._jobs.waiting("index")
         self._indexing = asyncio.create_task(worker.run_due(found, kinds=_INDEXING), name="index-beside")
         return done

@@ -52,10 +52,12 @@ class Worker:
         random: Random,
         handler_seconds: float = 600.0,
         give_way: Callable[[], Awaitable[None]] | None = None,
+        alone: bool = True,
     ) -> None:
         """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed.
 
-        `give_way` is awaited before each group in the background: it may wait while the chat is served.
+        `give_way` is awaited before each group in the background: it may wait while the chat is served. `alone`: every lease
+        there is belongs to this worker, and is given back at its end.
         """
         self._database = database
         self._clock = clock
@@ -73,6 +75,7 @@ class Worker:
         self._live: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
+        self._alone = alone
         self._last_look: datetime | None = None
 
     def register(self, kind: str, handler: JobHandler, *, group: int | None = None) -> None:
@@ -164,6 +167,8 @@ class Worker:
                 self._running.cancel()
             await asyncio.wait({self._live})
             self._live = None
+        if not self._alone:
+            return
         now = self._clock.now()
         try:
             await self._database.write(lambda connection: outbox.release(connection, None, now=now))

@@ -14,6 +14,7 @@ NAME = "worth"
 FULL = 7  # different content words from which a line says as much as chat lines do
 LEAST_WORDS, LEAST_CONTENT = 3, 2  # below: a greeting, a cheer, a reaction
 LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; together 1
+DENIAL = 0.35  # … and a guess that is put right, up to 1
 QUOTING = 0.3  # share that is left where others are quoted
 STATED = 0.85  # of a fact: as a message that says as much
 TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
@@ -21,6 +22,7 @@ SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
 # Three words at least. The first two hold no space and none holds an opening mark: there is one way to match, or to fail.
 _QUOTED = re.compile(r"«[^«» ]* [^«» ]* [^«»]*»|“[^“” ]* [^“” ]* [^“”]*”|\"[^\" ]+ [^\" ]+ [^\"]*\"")
+_TO_SOMEBODY = re.compile(r"^(?:@\w+[ ,:]*)+")
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 
@@ -35,6 +37,7 @@ class Worth:
     naming: bool  # a proper name inside the sentence
     shouted: bool
     jest: bool  # irony, play, what would be
+    denial: bool  # puts a guess about its author right
     quoting: bool  # others' words stand in it
     speaking: bool  # … and they speak of themselves
 
@@ -44,6 +47,7 @@ class Worth:
         if self.jest or self.speaking or self.words < LEAST_WORDS or self.content < LEAST_CONTENT:
             return 0.0
         score = LENGTH * min(self.content, FULL) / FULL + PERSON * self.person + NUMBER * self.number + NAMING * self.naming
+        score = min(1.0, score + DENIAL * self.denial)
         return score * (SHOUTED if self.shouted else 1.0) * (QUOTING if self.quoting else 1.0)
 
 
@@ -77,6 +81,7 @@ def weighed(text: str, rules: Sequence[Rules]) -> Worth:
         naming=any(token[:1].isupper() and token[1:].islower() for token in own.split()[1:]),
         shouted=sum(char.isupper() for char in letters) > 0.6 * max(1, len(letters)),
         jest=jest,
+        denial=any(rule.denial.found(spaced(_TO_SOMEBODY.sub("", own))) for rule in rules),
         quoting=bool(quoted),
         speaking=any(rule.person.first.found(spaced(part)) for rule in rules for part in quoted),
     )

@@ -16,6 +16,7 @@ from bot.loop import ChatLoop
 from bot.loop_settings import LoopSettings
 from bot.manners import Manners, MannersSettings
 from bot.play import play
+from bot.recording import Recorder
 from bot.responder import Responder
 from bot.speak import ConsoleVoice, Speaker
 from bot.tombstones import Tombstones
@@ -57,6 +58,7 @@ async def a_chat(
     language: str = "it",
     manners: MannersSettings = EAGER,
     responder: Callable[[Memory, Addressing, Tombstones], Responder] | None = None,
+    recorder: Callable[[VirtualClock], Recorder] | None = None,
 ) -> AsyncIterator[Chat]:
     """Alice, Bob and Carl have said something each."""
     clock, heard = VirtualClock(at(0)), list[str]()
@@ -73,7 +75,15 @@ async def a_chat(
             deleted=deleted,
         )
         rules = LoopSettings(replies=replies, commands=CommandSettings(language=language))
-        chat = Chat(memory=memory, loop=ChatLoop(parts, rules, HOME), clock=clock, heard=heard, manners=polite)
+        written = recorder(clock) if recorder else None
+        loop = ChatLoop(
+            parts,
+            rules,
+            HOME,
+            on_turn=written.over if written else None,
+            on_event=written.heard if written else None,
+        )
+        chat = Chat(memory=memory, loop=loop, clock=clock, heard=heard, manners=polite)
         await chat.play(
             online(),
             message("il mio gatto si chiama Birba", seconds=1, message_id="a1"),

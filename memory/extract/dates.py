@@ -89,12 +89,16 @@ def without(sentence: Sentence, found: Iterable[Said]) -> Sentence:
     return sentence
 
 
-def reckoned(said: Said, at: datetime, toward: Toward) -> tuple[datetime, Precision] | None:
+def reckoned(said: Said, at: datetime, toward: Toward, *, fronted: bool = False) -> tuple[datetime, Precision] | None:
     """Return the moment that is meant, the beginning of its day, month or year, and how exact it is; None: there is none such.
 
-    `toward` says where a date lies that names no year or week; the words themselves ("last", "since") go before.
+    `toward` says where a date lies that names no year or week; the words themselves ("last", "since") go before. `fronted`: it
+    stands before what it is said of. "From October I work here" may be to come, and is where that is nearer; "since" of what
+    is to come begins then.
     """
-    way = said.when.toward if said.when.toward != "any" else ("past" if said.when.role == "since" else toward)
+    way = said.when.toward
+    if way == "any":
+        way = toward if said.when.role != "since" or toward == "future" else ("any" if fronted else "past")
     today = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     try:
         if said.offset is not None:

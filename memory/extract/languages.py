@@ -59,6 +59,7 @@ class Rule(_Table):
     key: str = ""  # what it is said of, where the pattern does not capture it
     loose: bool = False  # gives way to a rule that takes some of the same words
     bare: bool = False  # what is said has no article or possessive: the thing as such, not the one on the screen
+    proper: bool = False  # what is said begins with a capital: a name
     dated: bool = False  # only with a date; the date is the object where there is no other
     toward: Toward = "past"  # where a date without a year or week lies
     least: int = 0  # of a number
@@ -76,7 +77,7 @@ class When(_Table):
 
 
 class Question(_Table):
-    """Questions whose short answer fills a slot."""
+    """Questions whose short answer fills a slot; what a pattern captures as `{key}` is what the answer is said of."""
 
     slot: str
     patterns: tuple[str, ...] = Field(min_length=1)
@@ -107,8 +108,10 @@ class Language(_Table):
     order: tuple[str, ...]  # … in a sentence: tells the bot what to be or do, or claims a role
     sensitive: tuple[str, ...]  # … in a sentence: not kept
     question: Words  # a sentence that begins with one of these asks
+    address: Words = frozenset()  # a sentence with one of these speaks to somebody
     correction: tuple[str, ...]  # takes back the last statement; `{x}` is what is right
     answer: tuple[str, ...]  # the form of a short answer; `{x}` is what is said
+    evasive: tuple[str, ...] = ()  # … that answers nothing
     labels: dict[str, str]  # what a slot is about, in the words of those who ask: stands behind each statement
     rule: tuple[Rule, ...]
     when: tuple[When, ...]

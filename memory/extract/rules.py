@@ -67,6 +67,7 @@ class Reader:
         )
         self._correction = language.compiled(language.correction)
         self._answer = language.compiled(language.answer)
+        self._evasive = language.compiled(language.evasive)
         self._asked = [(question.slot, language.compiled(question.patterns)) for question in language.asked]
 
     def jokes(self, sentence: Sentence) -> bool:
@@ -125,7 +126,7 @@ class Reader:
             return None
         if spans and rule.bare and not _begins(said, sentence, sentence.place(min(s for s, _ in spans.values()))):
             return None
-        if rule.slot in _PLACES and any(char.isdigit() for char in said):
+        if (rule.slot in _PLACES and any(char.isdigit() for char in said)) or (rule.proper and not said[:1].isupper()):
             return None
         return _Hit(start=start, end=end, rule=rule, object=said[:LONGEST_OBJECT], key=key)
 
@@ -152,7 +153,7 @@ class Reader:
     def _statement(self, line: Spoken, sentence: Sentence, hit: _Hit, dates: Sequence[Said]) -> Statement:
         rule, slot = hit.rule, self._slots[hit.rule.slot]
         begun, ended = first(dates, "since", "at"), first(dates, "until")
-        start = reckoned(begun, line.at, rule.toward) if begun else None
+        start = reckoned(begun, line.at, rule.toward, fronted=_before(begun, hit, dates)) if begun else None
         end = reckoned(ended, line.at, rule.toward) if ended else None
         said = hit.object or (begun.words if begun and rule.dated else "")
         precision: Precision = start[1] if start else ""
@@ -172,6 +173,20 @@ class Reader:
             confidence=rule.confidence,
         )
 
+    def stated(self, line: Spoken, sentence: Sentence, rule: Rule, *, said: str, key: str = "") -> Statement:
+        """Return a statement that no pattern found: `said`, in a sentence of `line`, with the dates that stand there."""
+        hit = _Hit(start=0, end=len(sentence.words), rule=rule, object=said[:LONGEST_OBJECT], key=key)
+        return self._statement(line, sentence, hit, self._dates.find(sentence))
+
+    def addresses(self, sentence: Sentence) -> bool:
+        """Return whether the sentence speaks to somebody."""
+        return not self.language.address.isdisjoint(sentence.words)
+
+    def speaks(self, sentence: Sentence) -> int:
+        """Return how many small words of a sentence are this language's."""
+        small = self.language.stops | self.language.openers | self.language.articles
+        return sum(word in small for word in sentence.words)
+
     def corrected(self, sentence: Sentence) -> str:
         """Return what a correction puts in place of the last statement; empty: this is none."""
         for pattern in self._correction:
@@ -183,17 +198,17 @@ class Reader:
 
     def answer(self, line: Spoken) -> Statement | None:
         """Return what a short reply says to the question that it answers."""
-        slot = self._slot_asked(line.answers)
+        slot, key = self._slot_asked(line.answers)
         given = sentences(line.text, line.emotes)
         if not slot or not given or given[0].asks or len(given[0].words) > _LONGEST_ANSWER:
             return None
         said = self._short(given[0])
-        if not words(said) or words(said)[0] in self.language.empty or self.vetoes(given[0]):
+        if not words(said) or words(said)[0] in self.language.empty or self.vetoes(given[0]) or _any(self._evasive, given[0]):
             return None
         return Statement(
             subject=line.author,
             slot=self._slots[slot],
-            predicate=slot,
+            predicate=_predicate(self._slots[slot], key, ended=False),
             object=said,
             text=_text(said, self.language.labels.get(slot, ""), None),
             at=line.at,
@@ -201,12 +216,13 @@ class Reader:
             confidence=0.7,
         )
 
-    def _slot_asked(self, text: str) -> str:
+    def _slot_asked(self, text: str) -> tuple[str, str]:
         for sentence in sentences(text):
             for slot, patterns in self._asked:
-                if _any(patterns, sentence):
-                    return slot
-        return ""
+                match = next((found for pattern in patterns if (found := pattern.regex.search(sentence.spaced))), None)
+                if match is not None:
+                    return slot, (match.groupdict().get("key") or "").strip()
+        return "", ""
 
     def _short(self, sentence: Sentence) -> str:
         for pattern in self._answer:
@@ -340,9 +356,18 @@ def _dates_of(hit: _Hit, hits: Sequence[_Hit], dates: Sequence[Said]) -> list[Sa
     return [date for date in dates if min(takers, key=lambda one: _distance(one, date, dates)) is hit]
 
 
+def _place(date: Said, dates: Sequence[Said]) -> int:
+    """Return where a date stood among words that are numbered without those of dates, as those of hits are."""
+    return date.start - sum(min(other.end, date.start) - other.start for other in dates if other.start < date.start)
+
+
+def _before(date: Said, hit: _Hit, dates: Sequence[Said]) -> bool:
+    return _place(date, dates) <= hit.start
+
+
 def _distance(hit: _Hit, date: Said, dates: Sequence[Said]) -> int:
-    """Return how many words lie between; hits are numbered without the words of dates."""
-    place = date.start - sum(min(other.end, date.start) - other.start for other in dates if other.start < date.start)
+    """Return how many words lie between."""
+    place = _place(date, dates)
     return max(hit.start - place, place - hit.end, 0)
 
 

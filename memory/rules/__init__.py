@@ -97,6 +97,7 @@ class SlotRule(_Table):
     name: str
     ask: PhraseList  # words of a question that is after it
     say: tuple[str, ...]  # sentences that say it, compared by meaning
+    number: bool = False  # what answers it holds a number
     lasting: bool = True  # holds until something changes it: where one lives, not when something takes place
 
 
@@ -131,6 +132,7 @@ class Rules(_Table):
     change: PhraseList = Phrases()  # Says that something is new: "now", "I started"
     was: PhraseList = Phrases()  # Asks how something was: "where did I work"
     jest: PhraseList = Phrases()  # Not meant: irony, play, what would be
+    denial: PhraseList = Phrases()  # Begins by rejecting a guess; what follows says how it is
     shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
     slot: tuple[SlotRule, ...] = ()
 

@@ -3,16 +3,32 @@
 What rests on other lines too is made again without the erased ones. What must leave the vector index is returned as ids.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, or_, select, update
+from sqlalchemy import Connection, Row, case, delete, func, null, select, update
 
 from memory.store import facts, records, tombstones
-from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks, put, remove
-from memory.store.episodes import lines_by_id, rows_of_turn, turn_document, turn_row
-from memory.store.streams import stream_for
+from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, remove
+from memory.store.episodes import lines_by_id, turn_row
+from memory.store.prepared import Prepared
+from memory.store.remnants import Left, make_again
+
+_L = LINE.c
+# A notice keeps its kind: without it, it could not be told from a message.
+_KIND_ALONE = func.json_object("kind", func.json_extract(_L.detail, "$.kind"))
+_NOTICE = (_L.kind == "notice") & _L.detail.is_not(None)
+_WORDS: dict[str, Any] = {"text": "", "reply_to": None, "detail": case((_NOTICE, _KIND_ALONE), else_=null())}
+_BLANK = update(LINE).where(_L.seq.in_(IDS)).values(**_WORDS)
+_BLANK_NAMELESS = _BLANK.values(viewer_id=None, login=None, name=None)
+_UNLINK = delete(SOURCE).where(SOURCE.c.line_seq.in_(IDS))
+_MARKED = Prepared(select(LINE).where(_L.seq.in_(IDS), _L.deleted_at.is_not(None)).order_by(_L.seq))
+_RESTING = Prepared(
+    select(DOCUMENT)
+    .where(DOCUMENT.c.seq.in_(select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(IDS))))
+    .order_by(DOCUMENT.c.seq)
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,7 +53,7 @@ def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     for piece in chunks([row.seq for row in (*rows, *replies)]):
         connection.execute(update(LINE).where(LINE.c.seq.in_(piece)).values(deleted_at=at))
     erasure = Erasure(lines=len(rows))
-    _purge(connection, [*rows, *replies], erasure, {"text": ""})
+    _purge(connection, [*rows, *replies], erasure, nameless=False)
     return erasure
 
 
@@ -46,33 +62,30 @@ def purge_lines(connection: Connection, seqs: Sequence[int], *, nameless: bool =
 
     `nameless` takes out who wrote them, too. Lines that are not marked are left alone.
     """
-    blank: dict[str, Any] = {"text": "", "reply_to": None}
-    if nameless:
-        blank |= {"viewer_id": None, "login": None, "name": None}
-    rows: list[Row[Any]] = []
-    for piece in chunks(seqs):
-        rows += connection.execute(select(LINE).where(LINE.c.seq.in_(piece), LINE.c.deleted_at.is_not(None))).all()
+    rows = _MARKED.all(connection, {"ids": packed(seqs)})
     erasure = Erasure(lines=len(rows))
-    _purge(connection, rows, erasure, blank)
+    _purge(connection, rows, erasure, nameless=nameless)
     return erasure
 
 
-def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, blank: dict[str, Any]) -> None:
-    for row in rows:
-        kept = {"kind": row.detail["kind"]} if row.kind == "notice" and row.detail else None
-        connection.execute(update(LINE).where(LINE.c.seq == row.seq).values(**blank, detail=kept))
+def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, *, nameless: bool) -> None:
+    seqs = [row.seq for row in rows]
+    connection.execute(_BLANK_NAMELESS if nameless else _BLANK, {"ids": packed(seqs)})
+    resting = resting_on(connection, seqs)
+    known = lines_by_id(connection, list(dict.fromkeys(one for document in resting for one in document.provenance)))
     gone: list[str] = []
-    for document in resting_on(connection, [row.seq for row in rows]):
-        left = _living(connection, document.provenance)
+    kept: list[Left] = []
+    for document in resting:
+        left = _living(known, document.provenance)
         if left and document.kind in {"fact", "claim"} and document.provenance[0] not in left:
             gone.append(document.id)  # its words are those of the message that goes
             erasure.unread += left
         elif left:
-            erasure.rewritten += _without(connection, document, left)
+            kept.append((document, left))
         else:
             gone.append(document.id)
-    for piece in chunks([row.seq for row in rows]):
-        connection.execute(delete(SOURCE).where(SOURCE.c.line_seq.in_(piece)))
+    erasure.rewritten += make_again(connection, kept, known)
+    connection.execute(_UNLINK, {"ids": packed(seqs)})
     removed, restored = remove_documents(connection, gone)
     erasure.removed = removed
     erasure.rewritten += restored
@@ -84,9 +97,8 @@ def remove_documents(connection: Connection, ids: Sequence[str]) -> tuple[dict[s
     return remove(connection, ids), restored
 
 
-def _living(connection: Connection, provenance: Sequence[str]) -> list[str]:
+def _living(known: Mapping[str, Any], provenance: Sequence[str]) -> list[str]:
     """Return what is left of a provenance, nothing where no line of it lives: a command alone holds nothing up."""
-    known = lines_by_id(connection, provenance)
     left = [one for one in provenance if one not in known or known[one].deleted_at is None]
     return left if any(one in known for one in left) else []
 
@@ -112,28 +124,6 @@ def _answered(connection: Connection, reply: Row[Any]) -> set[str]:
     return named or set(turn.line_ids if turn else ()) or {reply.id}
 
 
-def resting_on(connection: Connection, seqs: Sequence[int]) -> list[Row[Any]]:
+def resting_on(connection: Connection, seqs: Sequence[int]) -> Sequence[Any]:
     """Return the documents that rest on any of these lines, in the order of writing."""
-    found: dict[int, Row[Any]] = {}
-    for piece in chunks(seqs):
-        resting = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(piece))
-        found |= {row.seq: row for row in connection.execute(select(DOCUMENT).where(DOCUMENT.c.seq.in_(resting))).all()}
-    return [found[seq] for seq in sorted(found)]
-
-
-def _without(connection: Connection, document: Row[Any], left: Sequence[str]) -> list[str]:
-    """Make a document again from the lines that are left; return its id if it must be indexed again."""
-    if document.kind == "turn":
-        row = next(iter(lines_by_id(connection, left).values()))
-        turn = turn_row(connection, row.turn_id) if row.turn_id else None
-        if turn is not None:
-            again = turn_document(turn, rows_of_turn(connection, turn), stream_for(connection, turn.stream_id))
-            return put(connection, [again]) if again else []
-    past = select(facts.FACT.c.id).where(
-        facts.FACT.c.id == document.id,
-        or_(facts.FACT.c.expired_at.is_not(None), facts.FACT.c.superseded_by.is_not(None), facts.FACT.c.faded_at.is_not(None)),
-    )
-    told = document.invalid_at is not None  # its document says itself until when it was true; of one taken back, nothing
-    shown = {"superseded": not told and connection.scalar(past) is not None, "indexed_model": None}
-    connection.execute(update(DOCUMENT).where(DOCUMENT.c.seq == document.seq).values(provenance=list(left), **shown))
-    return [document.id] if not shown["superseded"] else []
+    return _RESTING.all(connection, {"ids": packed(seqs)})

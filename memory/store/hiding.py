@@ -7,17 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, literal_column, select, update
 
 from memory.normalise import spaced
 from memory.store.collections import collection_name
-from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
+from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, packed
 from memory.store.episodes import TURN, lines_by_id
+from memory.store.prepared import Prepared
 from memory.store.scrub import clean
 from memory.store.streams import home
 
 _L = LINE.c
 _FOUND = (_L.seq, _L.id, _L.kind, _L.viewer_id, _L.at, _L.text)
+_EVER = 1 << 62
 _SHORTEST_PREFIX = 8  # of an id that is given by its beginning
 _AFTER_ALL = "\U0010ffff"
 _ERASED_SOURCE = (
@@ -27,6 +29,26 @@ _ERASED_SOURCE = (
 )
 # What shows the past reads superseded documents too: these words tell them from hidden ones.
 RESTS_ON_LIVING_LINES = ~_ERASED_SOURCE.correlate(DOCUMENT).exists()
+_OWN_KEYS = select(_L.seq).where(_L.viewer_id == bindparam("viewer")).scalar_subquery()
+_OWN = Prepared(
+    select(*_FOUND)
+    .where(_L.seq.in_(_OWN_KEYS), _L.kind != "reply", _L.deleted_at.is_(None), _L.at <= bindparam("until"))
+    .order_by(_L.seq)
+)
+_REPLIES = Prepared(
+    select(*_FOUND, _L.turn_id, _L.detail)
+    .where(_L.kind == literal_column("'reply'"), _L.seq >= bindparam("first"), _L.deleted_at.is_(None))
+    .where(_L.at <= bindparam("until"))
+    .order_by(_L.seq)
+)
+_LINES_OF_TURNS = Prepared(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in_(IDS)))
+_MARK = Prepared(update(LINE).where(_L.seq.in_(IDS)).values(deleted_at=bindparam("at")))
+_RESTING = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(IDS))
+_COVER = Prepared(
+    update(DOCUMENT).where(DOCUMENT.c.seq.in_(_RESTING), DOCUMENT.c.superseded.is_(False)).values(superseded=True)
+)
+_WORDS_OF_LINES = Prepared(select(_L.text).where(_L.seq.in_(IDS)))
+_WORDS_RESTING = Prepared(select(DOCUMENT.c.text).where(DOCUMENT.c.seq.in_(_RESTING)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +61,10 @@ class Hidden:
     documents: int = 0
 
 
-def lines_of(connection: Connection, viewer_id: str, until: int, words: str = "") -> list[Row[Any]]:
+def lines_of(connection: Connection, viewer_id: str, until: int, words: str = "") -> list[Any]:
     """Return what a viewer wrote up to a moment, what holds these words in a row alone where some are given."""
-    own: Select[Any] = select(*_FOUND).where(
-        _L.viewer_id == clean(viewer_id), _L.kind != "reply", _L.deleted_at.is_(None), _L.at <= until
-    )
-    rows = [*connection.execute(own.order_by(_L.seq)).all()]
-    return [row for row in rows if spaced(words) in spaced(row.text)] if words else rows
+    rows = _OWN.all(connection, {"viewer": clean(viewer_id), "until": until})
+    return [row for row in rows if spaced(words) in spaced(row.text)] if words else [*rows]
 
 
 def newest_line(connection: Connection, stream_id: str, until: int, viewer_id: str | None) -> list[Row[Any]]:
@@ -80,11 +99,11 @@ def _one(connection: Connection, table: Any, identity: str) -> Row[Any] | None: 
     return found[0] if len(found) == 1 else None
 
 
-def replies_made_of(connection: Connection, lines: Iterable[Any], until: int | None = None) -> list[Row[Any]]:
+def replies_made_of(connection: Connection, lines: Iterable[Any], until: int | None = None) -> list[Any]:
     """Return the bot's living replies that answer any of these lines, or were made from memories of them."""
     ids = {row.id for row in lines}
-    living = select(LINE).where(_L.kind == "reply", _L.deleted_at.is_(None))
-    replies = connection.execute(living if until is None else living.where(_L.at <= until)).all() if ids else []
+    first = min((row.seq for row in lines), default=0)  # an answer comes after what it answers
+    replies = _REPLIES.all(connection, {"first": first, "until": _EVER if until is None else until}) if ids else []
     turns = _lines_of_turns(connection, {row.turn_id for row in replies if row.turn_id and not _named(row)})
     return [
         row
@@ -102,23 +121,15 @@ def _used(reply: Row[Any]) -> Sequence[str]:
 
 
 def _lines_of_turns(connection: Connection, ids: set[str]) -> dict[str, Sequence[str]]:
-    found: dict[str, Sequence[str]] = {}
-    for piece in chunks(sorted(ids)):
-        found |= {
-            row.id: row.line_ids for row in connection.execute(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in_(piece)))
-        }
-    return found
+    return {row.id: row.line_ids for row in _LINES_OF_TURNS.all(connection, {"ids": packed(sorted(ids))})} if ids else {}
 
 
 def hide(connection: Connection, lines: Sequence[Any], replies: Sequence[Any], at: int) -> Hidden:
     """Mark lines and replies as deleted, and everything that rests on them as out of sight."""
     seqs = sorted({row.seq for row in (*lines, *replies)})
-    documents = 0
-    for piece in chunks(seqs):
-        connection.execute(update(LINE).where(_L.seq.in_(piece)).values(deleted_at=at))
-        resting = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(piece))
-        shown = update(DOCUMENT).where(DOCUMENT.c.seq.in_(resting), DOCUMENT.c.superseded.is_(False))
-        documents += connection.execute(shown.values(superseded=True)).rowcount
+    found = packed(seqs)
+    _MARK.run(connection, [{"ids": found, "at": at}])
+    documents = _COVER.run(connection, [{"ids": found}])
     return Hidden(seqs=tuple(seqs), lines=len(lines), replies=len(replies), documents=documents)
 
 
@@ -137,10 +148,12 @@ def claims_about(connection: Connection, viewer_id: str, until: int, words: str 
 
 
 def words_of(connection: Connection, seqs: Sequence[int]) -> list[str]:
-    """Return the words of these lines and of the documents that rest on them: what other stores may have kept."""
+    """Return the words of these lines and of the documents that rest on them: what other stores may have kept.
+
+    Lines also with single spaces, as whole turns hold them.
+    """
     found: dict[str, None] = {}
-    for piece in chunks(seqs):
-        found |= dict.fromkeys(connection.scalars(select(_L.text).where(_L.seq.in_(piece))))
-        resting = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(piece))
-        found |= dict.fromkeys(connection.scalars(select(DOCUMENT.c.text).where(DOCUMENT.c.seq.in_(resting))))
+    for row in _WORDS_OF_LINES.all(connection, {"ids": packed(seqs)}):
+        found |= {row.text: None, " ".join(row.text.split()): None}
+    found |= dict.fromkeys(row.text for row in _WORDS_RESTING.all(connection, {"ids": packed(seqs)}))
     return [text for text in found if text]

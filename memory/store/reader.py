@@ -24,6 +24,17 @@ from memory.store.streams import STREAM
 from memory.store.viewers import ViewerBook
 
 _PLACES = select(DOCUMENT.c.id, DOCUMENT.c.seq, DOCUMENT.c.collection).where(DOCUMENT.c.superseded.is_(False))
+_SAID = LINE.alias("said")
+_NEAR = LINE.alias("near")
+_LONGEST_BESIDE = 500  # characters of a line beside that are read
+_SHOWN = and_(
+    _NEAR.c.stream_id == _SAID.c.stream_id, _NEAR.c.deleted_at.is_(None), _NEAR.c.hidden.is_(False), _NEAR.c.kind != "notice"
+)
+_WORDS = select(func.substr(_NEAR.c.text, 1, _LONGEST_BESIDE)).limit(1).correlate(_SAID)
+_PARENT = _WORDS.where(_NEAR.c.id == _SAID.c.reply_to, _SHOWN).scalar_subquery()
+_BEFORE = _WORDS.where(_SHOWN, _NEAR.c.seq < _SAID.c.seq).order_by(_NEAR.c.seq.desc()).scalar_subquery()
+_AFTER = _WORDS.where(_SHOWN, _NEAR.c.seq > _SAID.c.seq).order_by(_NEAR.c.seq).scalar_subquery()
+_BESIDE = select(_SAID.c.id, func.coalesce(_PARENT, _BEFORE).label("before"), _AFTER.label("after"))
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
 
 
@@ -100,6 +111,11 @@ class Reader:
                     after = [document_of(row) for row in (await session.execute(newer)).all()]
                     found[hit.id] = (before[::-1], after)
         return found
+
+    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it."""
+        rows = await self._rows(*(_BESIDE.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
+        return {row.id: (row.before or "", row.after or "") for row in rows}
 
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
         """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.

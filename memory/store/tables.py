@@ -81,7 +81,14 @@ class LineRow(Row, table=True):
     """A message, notice or bot reply. An erased line keeps its id, without words, so that it cannot come back."""
 
     __tablename__ = "line"
-    __table_args__ = (UniqueConstraint("id"), Index(None, "stream_id", "seq"))
+    __table_args__ = (
+        UniqueConstraint("id"),
+        Index(None, "stream_id", "seq"),
+        Index(
+            None, "seq", "viewer_id"
+        ),  # read whole to find a viewer's lines; in the order of writing, it costs next to nothing
+        Index("ix_line_reply", "seq", sqlite_where=text("kind = 'reply'")),
+    )
     seq: int | None = _key()
     id: str
     stream_id: str

@@ -10,8 +10,6 @@ from replays.benchmarks.feeding import BOT_VIEWER
 DEPTH = 50  # hits asked of each source where a ranking is wanted
 _EVERYTHING = 10_000_000
 _NO_HURRY = Deadlines(source_seconds=20.0, retrieve_seconds=25.0, recall_seconds=30.0)
-_KINDS = ("message", "turn", "reply", "fact", "claim", "lore")
-_OPEN_GATE = Gate(dense_floor=-2.0, lexical_floor=-1.0, fused_floor=-1.0, gap=1.0, levels=dict.fromkeys(_KINDS, -1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +61,7 @@ def wide(recipe: Recipe, *, channels: Iterable[str] | None = None, sources: Iter
         dedup=False,
         coverage_check=False,
         limits=limits,
-        gate=_OPEN_GATE,
+        gate=Gate(off=True),
     )
 
 

@@ -142,3 +142,10 @@ async def test_what_was_written_beside_a_document_is_found(reader: MemoryReader)
     assert await reader.around([newest.id, "nothing"], 3) == {newest.id: ([oldest], [])}
     assert await reader.around([oldest.id], 1) == {oldest.id: ([], [newest])}
     assert await reader.around([newest.id], 0) == {newest.id: ([], [])}
+
+
+async def test_the_words_beside_a_line_are_found_and_an_unknown_line_has_none(reader: MemoryReader) -> None:
+    beside = await reader.beside(["m1", "m2", "nothing"])
+    assert beside["m1"] == ("", "il gatto di casa")
+    assert beside["m2"] == ("il mio gatto Birba dorme", "Birba mangia il pesce")
+    assert "nothing" not in beside

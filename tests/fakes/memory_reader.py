@@ -65,6 +65,18 @@ class InMemoryReader:
                 found[document.id] = (beside[max(0, place - each_side) : place], beside[place + 1 : place + 1 + each_side])
         return found
 
+    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        self.calls.append("beside")
+        found: dict[str, tuple[str, str]] = {}
+        for lines in self.lines.values():
+            for place, line in enumerate(lines):
+                if line.id in line_ids:
+                    parent = next((one for one in lines if one.id == line.reply_to), None)
+                    before = [parent] if parent else lines[max(0, place - 1) : place]
+                    sides = (before, lines[place + 1 : place + 2])
+                    found[line.id] = ("".join(one.text for one in sides[0]), "".join(one.text for one in sides[1]))
+        return found
+
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         self.calls.append("facts")
         own = [document for document in self.held.values() if document.kind == "fact" and document.subject == viewer_id]

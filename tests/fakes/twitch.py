@@ -37,6 +37,7 @@ class FakeTwitch:
         self.people: dict[str, Viewer] = {}
         self.stream: Json | None = None
         self.posts: list[Json] = []
+        self.post_ids: list[str] = []  # of those that were taken
         self.subscriptions: dict[str, Json] = {}
         self.forbidden: dict[str, int] = {}  # subscription type -> HTTP status
         self.cut_subscriptions = False  # the connection breaks while a subscription is asked for
@@ -290,6 +291,7 @@ class FakeTwitch:
         if self.silent_post.is_set():
             await asyncio.sleep(WAIT_SECONDS)
         answer = {"message_id": self._id("post"), "is_sent": True, "drop_reason": None, **fault}
+        self.post_ids.append(answer["message_id"])
         return web.json_response({"data": [answer]})
 
     async def _websocket(self, request: web.Request) -> web.WebSocketResponse:

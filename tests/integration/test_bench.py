@@ -28,6 +28,7 @@ def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) ->
         "restart",
         "burst",
         "live",
+        "forget",
     }
     assert figures[("replay", "messages")]["value"] == 1200
     assert figures[("replay", "dead jobs")]["met"]
@@ -53,4 +54,4 @@ def test_an_unknown_benchmark_is_refused_with_the_names_of_all(tmp_path: Path) -
     command = [sys.executable, "-m", "bench", "speed", "--out", str(tmp_path)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "replay, record, consolidate, search, answer, restart, burst, live" in ended.stderr
+    assert "replay, record, consolidate, search, answer, restart, forget, burst, live" in ended.stderr

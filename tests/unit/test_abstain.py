@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from builders_plan import a_document, a_request, an_evidence, texts
 
 from memory.abstain import gate
 from memory.model import Evidence, Plan, SourceKind
 from memory.recipes import FULL, Gate
+from memory.rules import load_rules
 
 RECIPE = replace(FULL, gate=Gate(dense_floor=0.15, lexical_floor=0.0, gap=0.4), fusion=replace(FULL.fusion, method="sum"))
 LEVEL = replace(FULL, gate=Gate(gap=0.3))
@@ -99,8 +101,31 @@ def test_by_level_a_weak_score_is_left_out_whatever_is_beside_it() -> None:
     assert texts(gate([a_level("a", 0.3), a_level("b", 0.29)], PLAN, LEVEL)[0]) == []
 
 
-def test_the_best_of_a_place_needs_a_little_less_than_the_others() -> None:
-    assert texts(gate([a_level("a", 0.43), a_level("b", 0.43)], PLAN, LEVEL)[0]) == ["a"]
+def test_a_line_that_stands_out_needs_less_than_one_of_several_alike() -> None:
+    assert texts(gate([a_level("a", 0.5), a_level("b", 0.4)], PLAN, LEVEL)[0]) == ["a"]
+    assert texts(gate([a_level("a", 0.5), a_level("b", 0.5)], PLAN, LEVEL)[0]) == []
+    assert texts(gate([a_level("a", 0.5)], PLAN, LEVEL)[0]) == ["a"]
+
+
+def test_a_viewer_without_an_answer_does_not_silence_another() -> None:
+    items = [a_level("a", 0.5), a_level("b", 0.5), a_level("x", 0.7, viewer_id="3")]
+    assert texts(gate(items, PLAN, LEVEL)[0]) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("how old is the parrot?", ["it turned eleven", "born in 2015"]),
+        ("quanti anni ha?", ["it turned eleven", "born in 2015"]),
+        ("what is the parrot like?", ["it turned eleven", "born in 2015", "it sings a song"]),
+    ],
+)
+def test_how_old_somebody_is_takes_a_number(question: str, answers: list[str]) -> None:
+    asked = a_request(query=question)
+    said = ["it turned eleven", "born in 2015", "it sings a song"]
+    items = [an_evidence(a_document(text, text), asked, score=0.8, dense=0.5) for text in said]
+    plan = Plan(requests=(asked,), asks_memory=True)
+    assert texts(gate(items, plan, LEVEL, load_rules(("it", "en")))[0]) == answers
 
 
 def test_by_level_what_is_far_behind_the_best_of_its_viewer_goes() -> None:
@@ -143,5 +168,18 @@ def test_without_weighing_the_floor_comes_down_by_the_usual_worth() -> None:
 
 
 def test_a_line_that_is_not_indexed_yet_is_found_by_its_words() -> None:
-    assert texts(gate([a_level("new", 0.28, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == ["new"]
-    assert texts(gate([a_level("far", 0.28, dense=0.0, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == []
+    assert texts(gate([a_level("new", 0.36, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == ["new"]
+    assert texts(gate([a_level("far", 0.36, dense=0.0, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == []
+
+
+def test_what_was_said_around_a_line_does_not_make_it_good_enough() -> None:
+    poor = replace(an_evidence(a_document("poor", "p"), score=0.55), channels={"dense": 0.4, "beside": 1.0})
+    assert gate([poor], PLAN, LEVEL)[0] == ()
+    good = replace(poor, channels={"dense": 0.4, "beside": 0.0})
+    assert texts(gate([good], PLAN, LEVEL)[0]) == ["poor"]
+
+
+def test_a_gate_that_is_off_bounds_the_number_of_hits_alone() -> None:
+    items = [an_evidence(a_document(str(n), str(n)), score=0.01 * n, dense=-1.0, worth=0.0) for n in range(5)]
+    recipe = replace(FULL, gate=Gate(off=True), limits=replace(FULL.limits, viewer_hits=2))
+    assert texts(gate(items, PLAN, recipe)[0]) == ["3", "4"]

@@ -53,6 +53,18 @@ def test_a_reply_is_touched_by_whatever_it_was_made_from(place: str) -> None:
     assert stones.touches(batch, None) == (place == "batch")
 
 
+def test_a_ban_reaches_a_reply_that_was_made_from_what_its_user_said_in_any_memory() -> None:
+    stones = Tombstones()
+    stones.saw(message("il mio indirizzo è …", by="carla", message_id="m9", seconds=5))
+    batch = Batch(stream_id="s", lines=(message("x", message_id="m1", by="bob", seconds=20),), closed_at=at(21))
+    recall = Recall(plan=Plan(), window=Window(stream_id="s", lines=()), block=Block(items=(item("m8", "m9"),)))
+    stones.note(deletion("user", user_id="id-bob", seconds=4))
+    stones.note(deletion("user", user_id="id-carla", seconds=4))  # before she said it
+    assert not stones.touches(batch, recall)
+    stones.note(deletion("user", user_id="id-carla", seconds=22))
+    assert stones.touches(batch, recall)
+
+
 def test_old_tombstones_make_room() -> None:
     stones = Tombstones()
     for number in range(REMEMBERED + 1):

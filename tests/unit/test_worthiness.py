@@ -93,6 +93,32 @@ def test_a_line_of_opening_quotes_is_weighed_at_once() -> None:
     assert not weighed("ha detto «due parole» ieri", RULES).quoting
 
 
+@pytest.mark.parametrize(
+    ("guess_put_right", "plain"),
+    [
+        ("no no, Ancona, quella sul mare!", "ciao a tutti, Ancona, quella sul mare!"),
+        ("@bot nope, a village plumber", "@bot hello, a village plumber"),
+        ("not really, northern Wales", "good morning, northern Wales"),
+    ],
+)
+def test_a_guess_put_right_says_more_than_its_words(guess_put_right: str, plain: str) -> None:
+    assert worth(guess_put_right, RULES) > worth(plain, RULES) > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "basta mi trasferisco sulla luna domani",
+        "detesto il lunedì, lo detesto davvero tanto",
+        "ah certo, stirare camicie è la mia gioia",
+        "thats it im quitting and joining a circus",
+        "i live for this queue and every other one",
+    ],
+)
+def test_an_outburst_tells_nothing(text: str) -> None:
+    assert worth(text, RULES) == 0
+
+
 def test_a_message_that_says_nothing_of_its_author_has_no_meaning_to_embed() -> None:
     meaning = Meaning(RULES)
     assert meaning("message", "ciao!") == ()
