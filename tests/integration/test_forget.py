@@ -316,7 +316,7 @@ async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_also_tho
         await memory.run_jobs()
         before = embedder.misses
         await embedder.embed(texts)
-        assert embedder.misses == before + 2
+        assert embedder.misses == before + 1  # both spellings of hers have one vector; what Bob said stays
     await embedder.close()
 
 
