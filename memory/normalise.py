@@ -1,6 +1,6 @@
 """Text made comparable: case, accents, punctuation, spaces and invisible characters no longer tell two texts apart. Pure.
 
-Nothing here is cached: what a viewer had erased must not live on in a look-up table.
+No text is cached here, single code points aside: what a viewer had erased must not live on in a look-up table.
 """
 
 import re
@@ -10,8 +10,23 @@ LONGEST_TEXT = 2000  # code points that are looked at: a chat line has 500, an i
 LONGEST_WORD = 40
 _WORD = re.compile(r"\w+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_REMEMBERED = 4096  # code points
 _DROPPED = {"Mn", "Me", "Cf", "Co", "Cs"}  # marks, format characters (zero width, bidi, tags), private, surrogates
 _ASCII_CONTROLS = dict.fromkeys((*range(32), 127), " ")
+
+
+class _Kept(dict[int, int | str | None]):
+    """What becomes of a code point, by its category; those met first are remembered, so that chat cannot fill the memory."""
+
+    def __missing__(self, code: int) -> int | str | None:
+        kind = unicodedata.category(chr(code))
+        kept = " " if kind == "Cc" else None if kind in _DROPPED else code
+        if len(self) < _REMEMBERED:
+            self[code] = kept
+        return kept
+
+
+_KEPT = _Kept()
 
 
 def fold(text: str) -> str:
@@ -25,8 +40,7 @@ def fold(text: str) -> str:
         head = _ACCENTS.sub("", unicodedata.normalize("NFKD", head.casefold()))[:LONGEST_TEXT]
     if head.isascii():
         return head.lower() if head.isprintable() else head.lower().translate(_ASCII_CONTROLS)
-    kept = ((char, unicodedata.category(char)) for char in head)
-    return "".join(" " if kind == "Cc" else char for char, kind in kept if kind not in _DROPPED).casefold()
+    return head.translate(_KEPT).casefold()
 
 
 def words(text: str) -> tuple[str, ...]:
