@@ -198,7 +198,7 @@ class Recorder:
 
     def _after_erasure(self, connection: Connection, ids: Sequence[str], erasure: Erasure) -> None:
         name = str(uuid5(_JOBS, "\x1f".join(sorted(ids))))
-        if erasure.removed:
+        if erasure.lines or erasure.removed:  # also where nothing was made of them yet: their bytes are to leave the files
             self._purge(connection, f"purge:{name}", erasure.removed)
         if erasure.rewritten:
             self._index(connection, f"index:erased:{name}", erasure.rewritten)
