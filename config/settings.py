@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from config.chat_sections import Commands, Persona
 from config.errors import ConfigError, explain
 from config.files import read_secrets, read_toml, refuse_secrets
 from config.keeping import Backup, Facts, Recording, Retention
@@ -15,7 +16,6 @@ from config.sections import (
     Batching,
     Budget,
     Caches,
-    Commands,
     Embedding,
     Fusion,
     History,
@@ -23,12 +23,12 @@ from config.sections import (
     Llm,
     Log,
     Manners,
-    Persona,
     Planner,
     Retrieval,
     Storage,
     Twitch,
 )
+from config.watch import Watch
 
 PREFIX = "RICORDO_"
 DEFAULT_FILE = Path("ricordo.toml")
@@ -43,6 +43,7 @@ class Settings(BaseSettings):
 
     storage: Storage = Storage()
     log: Log = Log()
+    watch: Watch = Watch()
     twitch: Twitch = Twitch()
     persona: Persona = Persona()
     batching: Batching = Batching()
