@@ -40,7 +40,7 @@ class Evening:
     deleted: list[str] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     healed: int = 0
-    sizes: list[tuple[float, int]] = field(default_factory=list)  # resident MB and threads, now and then
+    sizes: list[tuple[float, int, int]] = field(default_factory=list)  # resident MB, own threads, all threads, now and then
 
     async def say(self) -> None:
         """One line of the chat."""
@@ -89,10 +89,12 @@ class Evening:
                 await asyncio.sleep(0.25)
 
     def measure_size(self) -> None:
-        """Note how large the process is."""
-        status = Path(f"/proc/{self.bot.process.pid}/status").read_text(encoding="ascii")
-        values = dict(line.split(":", 1) for line in status.splitlines())
-        self.sizes.append((int(values["VmRSS"].split()[0]) / 1024, int(values["Threads"])))
+        """Note how large the process is. The index opens its parts when they are asked for, each with threads of its own."""
+        process = Path(f"/proc/{self.bot.process.pid}")
+        values = dict(line.split(":", 1) for line in (process / "status").read_text(encoding="ascii").splitlines())
+        own = (process / "comm").read_text(encoding="utf-8")
+        threads = [comm.read_text(encoding="utf-8") for comm in process.glob("task/*/comm")]
+        self.sizes.append((int(values["VmRSS"].split()[0]) / 1024, threads.count(own), len(threads)))
 
 
 def measure(out: Path, *, messages: int, every: int, questions: int, burst: float) -> list[Figure]:
@@ -172,14 +174,15 @@ def _told(evening: Evening, seconds: float, code: int) -> list[Figure]:
         *(Figure(bench="evening", name=name, value=value, unit="", goal="<= 0") for name, value in counted.items()),
         Figure(bench="evening", name="memory half way", value=half[0], unit="MB"),
         Figure(bench="evening", name="memory at the end", value=evening.sizes[-1][0], unit="MB"),
-        Figure(bench="evening", name="threads half way", value=half[1], unit=""),
+        Figure(bench="evening", name="own threads half way", value=half[1], unit=""),
         Figure(
             bench="evening",
-            name="threads at the end",
+            name="own threads at the end",
             value=evening.sizes[-1][1],
             unit="",
             goal=f"<= {half[1] + 2}" if evening.said >= _LONG else "",
         ),
+        Figure(bench="evening", name="all threads at the end", value=evening.sizes[-1][2], unit=""),
     ]
 
 
