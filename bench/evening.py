@@ -114,7 +114,7 @@ async def _with_faults(folder: Path, messages: int, every: int) -> list[Figure]:
     async with FakeTwitch() as fake, FakeLlmServer([says(f"risposta {number}") for number in range(messages)]) as llm:
         fake.patience = 120
         await fake.go_online("777")
-        async with a_bot(a_config(folder, fake, llm=llm.url), fake) as bot:
+        async with a_bot(a_config(folder, fake, llm=llm.url, watchdog=1), fake) as bot:
             evening = Evening(fake, bot, folder)
             await fake.reached(lambda: fake.heard_types() >= WANTED)
             began = time.perf_counter()
