@@ -135,8 +135,8 @@ async def _play(
             await asyncio.sleep(0)
         if number % (AHEAD // 2) == 0:
             await evening.keep_up(AHEAD // 2)
-        if number % (every * 3) == 0:
-            await evening.ask(deleted=number % (every * 6) == 0)
+        if number % every == every // 2:
+            await evening.ask(deleted=number // every % 3 == 0)
         if number % every == 0:
             await evening.suffer(*next(script))
         if number % max(1, messages // 20) == 0:
@@ -170,7 +170,12 @@ def _told(evening: Evening, seconds: float, code: int) -> list[Figure]:
         Figure(bench="evening", name="messages a second", value=evening.said / seconds, unit=""),
         Figure(bench="evening", name="faults", value=evening.faults.total(), unit=""),
         Figure(bench="evening", name="connection faults healed", value=evening.healed, unit=""),
-        Figure(bench="evening", name="questions answered", value=len(answers), unit=f"of {len(evening.asked)}"),
+        Figure(
+            bench="evening",
+            name="questions answered",
+            value=len(answers),
+            unit=f"of {len(evening.asked) - len(evening.deleted)}",
+        ),
         *(Figure(bench="evening", name=name, value=value, unit="", goal="<= 0") for name, value in counted.items()),
         Figure(bench="evening", name="memory half way", value=half[0], unit="MB"),
         Figure(bench="evening", name="memory at the end", value=evening.sizes[-1][0], unit="MB"),
