@@ -1,4 +1,4 @@
-"""The configuration written out, as a commented TOML file and as a page: `python -m config.document` writes both."""
+"""The configuration written out: a commented TOML file, a page, the privacy notice. `python -m config.document` writes all."""
 
 import json
 from enum import Enum
@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
+from config import privacy
 from config.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parent.parent
@@ -89,9 +90,10 @@ def _toml(value: Any) -> str:  # noqa: ANN401 any default of any section
 
 
 def main() -> None:
-    """Write both files."""
+    """Write all three files."""
     TOML_FILE.write_text(as_toml(), encoding="utf-8")
     PAGE.write_text(as_page(), encoding="utf-8")
+    privacy.PAGE.write_text(privacy.as_notice(Settings()), encoding="utf-8")
 
 
 if __name__ == "__main__":

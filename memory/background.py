@@ -1,6 +1,7 @@
 """Everything that works behind the chat, put together: the worker, its handlers and chores, and the schedule that pokes it."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -79,6 +80,10 @@ class Background:
         self._plan = plan
         directory = self._database.path.parent / plan.directory
         self._backups = Backups(self._database, self._clock, directory=directory, keep=plan.keep)
+
+    async def expire_backups(self, before: datetime) -> int:
+        """Remove the backups that the clock made before that moment; return how many."""
+        return await self._backups.expire(before)
 
     async def _clean_backups(self) -> None:
         await self._backups.clean()

@@ -154,6 +154,15 @@ class Backups:
         """Return the backups there are, newest first."""
         return archive.listed(self._directory)
 
+    async def expire(self, before: datetime) -> int:
+        """Remove those that were made by the clock before that moment; return how many."""
+        kept = f"{before:{_STAMP}}{archive.SUFFIX}"
+        old = [path for path in self.listed() if _BY_THE_CLOCK.fullmatch(path.name) and path.name < kept]
+        for path in old:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+            log.info("backup_removed", name=path.name)
+        return len(old)
+
     async def clean(self) -> int:
         """Take what was removed since out of every backup; return how many were written anew. One that cannot be read goes.
 

@@ -39,6 +39,7 @@ from memory.precedence import Precedence
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
+from memory.retention import Retainer
 from memory.rules import Rules, load_rules
 from memory.sources import Source
 from memory.sources.graph import GraphSource
@@ -198,6 +199,9 @@ def _upkeep(ground: _Ground) -> Upkeep:
     _read_again(ground, upkeep, consolidator)
     upkeep.work("fade", Fader(ground.database, clock, settings.fading).fade, group=1)
     background.worker.daily("fade")
+    retainer = Retainer(ground.database, clock, settings.retention, backups=background.expire_backups)
+    upkeep.work("retain", retainer.retain, group=1)
+    background.worker.daily("retain")
     return upkeep
 
 

@@ -134,6 +134,19 @@ class BackupPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """Days after which each kind of data goes; 0: never. Jobs that are done have their own limits in `JobLimits`."""
+
+    message_days: float = 1095.0
+    episode_days: float = 1095.0  # whole turns and the bot's replies
+    fact_days: float = 1825.0  # since last said or used
+    claim_days: float = 365.0  # the same
+    closed_record_days: float = 365.0
+    audit_days: float = 1095.0
+    backup_days: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
     """How many facts and claims one author may leave; what exceeds it stays a message, and is found as one."""
 
@@ -171,6 +184,7 @@ class MemorySettings:
     backup: BackupPlan = BackupPlan()
     quotas: Quotas = Quotas()
     fading: Fading = Fading()
+    retention: Retention = Retention()
     reading: Reading = Reading()
     synchronous: str = "normal"  # or "full"
     block_language: str = "it"  # headings of the block: it | en

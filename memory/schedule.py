@@ -58,7 +58,7 @@ class _SafeScheduler(AsyncIOScheduler):  # type: ignore[misc]  # APScheduler 3 s
 
 
 class Schedule:
-    """Recurring pokes by the clock: drain, recover, checkpoint, nightly fade, prune, drift and vacuum, and backups."""
+    """Recurring pokes by the clock: drain, recover, checkpoint, nightly retain, fade, prune, drift and vacuum, and backups."""
 
     def __init__(self, data_dir: Path, limits: JobLimits, ask: Ask, *, more: Mapping[str, float] | None = None) -> None:
         """Call `ask` with the name of each chore when its time has come; `more` are further ones, with their seconds."""
@@ -127,6 +127,7 @@ class Schedule:
             "drain": every(self._limits.drain_seconds),
             "recover": every(self._limits.recover_seconds),
             "checkpoint": every(self._limits.checkpoint_seconds),
+            "retain": CronTrigger(hour=3, minute=30, timezone="UTC"),
             "fade": CronTrigger(hour=4, minute=0, timezone="UTC"),
             "prune": CronTrigger(hour=4, minute=15, timezone="UTC"),
             "drift": CronTrigger(hour=4, minute=30, timezone="UTC"),

@@ -42,7 +42,7 @@ async def test_ticks_come_by_the_clock_until_it_stops(tmp_path: Path) -> None:
     seen = ticks.copy()
     await asyncio.sleep(0.4)
     assert ticks == seen
-    assert set(rows(tmp_path)) == {"drain", "recover", "checkpoint", "fade", "prune", "drift", "vacuum"}
+    assert set(rows(tmp_path)) == {"drain", "recover", "checkpoint", "retain", "fade", "prune", "drift", "vacuum"}
 
 
 async def test_ticks_keep_their_next_time_over_restarts(tmp_path: Path) -> None:
