@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 LOCK := requirements.lock
 STAMP := $(VENV)/.installed
 
-.PHONY: help install run test chaos check eval bench docs clean lock
+.PHONY: help install run demo-live test chaos check eval bench docs clean lock
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ install: $(STAMP) ## Set up .venv from the lock file
 
 run: $(STAMP) ## Go live, or play the bundled chat where no Twitch account is configured
 	$(BIN)/ricordo run
+
+demo-live: $(STAMP) ## Talk to the live bot in this terminal, without a Twitch account (ARGS="--play": a chat log talks)
+	$(BIN)/python tests/demo_live.py $(ARGS)
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term --cov-fail-under=90

@@ -1,8 +1,11 @@
 """The live bot, put together: apart from `bot.app`, since TwitchIO takes half a second to import and few commands need it."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -16,10 +19,13 @@ from bot.recording import Recorder, RecordingSettings, expire, recording
 from bot.speak import DryVoice
 from bot.stopping import Stopping, stopping_on_signals
 from bot.twitch import TwitchConnection
+from bot.watch import Watch
+from bot.watch_server import SOCKET, WatchSettings, watched
 from config.settings import Settings
 from memory import RECORDINGS, Clock, WallClock
 
 log = structlog.get_logger(__name__)
+Told = TypeVar("Told")
 
 
 async def run_bot(settings: Settings) -> None:
@@ -53,17 +59,29 @@ async def _evening(settings: Settings, stopping: Stopping) -> None:
             await sync_canon(memory, settings.persona.canon)
             await memory.start_worker()
             voice = DryVoice() if settings.manners.dry_run else twitch.voice()
-            hooks = Hooks(voice=voice, model=model, live=True)
-            recorder = recorder_of(settings, directory, clock)
+            watch, recorder = Watch(clock, memory.health), recorder_of(settings, directory, clock)
+            hooks = Hooks(voice=voice, model=model, live=True, on_turn=watch.turn)
             if recorder is not None:
                 await stack.enter_async_context(recording(recorder))
-                hooks = Hooks(voice=voice, model=model, live=True, on_event=recorder.heard, on_turn=recorder.over)
+                hooks = replace(hooks, on_event=recorder.heard, on_turn=_to_both(recorder.over, watch.turn))
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
+            watch.follow(lambda: loop.counts)
             await stack.enter_async_context(reloading_on_hangup(loop.reload))
-            patience = LiveSettings(watchdog_seconds=settings.twitch.watchdog_seconds)
+            await stack.enter_async_context(watched(watch, watch_settings(settings, directory)))
             await run_live(
-                loop, twitch, patience, clock, stopping=stopping, first=account.stream, waiting=memory.waiting
-            )  # fmt: skip
+                loop,
+                twitch,
+                LiveSettings(watchdog_seconds=settings.twitch.watchdog_seconds),
+                clock,
+                stopping=stopping,
+                first=account.stream,
+                waiting=_to_both(memory.waiting, watch.waiting),
+            )
+
+
+def watch_settings(settings: Settings, directory: Path) -> WatchSettings:
+    """Return who may look at the bot whose memory lies in `directory`."""
+    return WatchSettings(socket_path=directory / SOCKET, **settings.watch.model_dump())
 
 
 def recorder_of(settings: Settings, directory: Path, clock: Clock) -> Recorder | None:
@@ -74,3 +92,11 @@ def recorder_of(settings: Settings, directory: Path, clock: Clock) -> Recorder |
         return None
     commands = Commands(command_settings(settings))
     return Recorder(chosen, clock, verb_of=commands.verb_of)
+
+
+def _to_both(first: Callable[[Told], None], second: Callable[[Told], None]) -> Callable[[Told], None]:
+    def tell(told: Told) -> None:
+        first(told)
+        second(told)
+
+    return tell

@@ -1,9 +1,10 @@
 """One batch, one direction: observe, recall, reply, manners, last check, send at most once, record."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
@@ -219,11 +220,27 @@ def _report(outcome: TurnOutcome) -> None:
         lines=len(turn.batch.lines),
         new_lines=outcome.new_lines,
         flush_reason=turn.batch.flush_reason,
-        items=len(turn.recall.block.items) if turn.recall else 0,
-        block_tokens=turn.recall.block.tokens if turn.recall else 0,
-        degraded=turn.recall.degraded if turn.recall else False,
+        **(_recall_fields(turn.recall) if turn.recall else {}),
         said=turn.said.state,
         reason=turn.said.reason,
+        model=turn.said.model,
+        prompt_tokens=turn.said.prompt_tokens,
+        completion_tokens=turn.said.completion_tokens,
         recorded=outcome.recorded,
         **milliseconds,
     )
+
+
+def _recall_fields(recall: Recall) -> dict[str, Any]:
+    return {
+        "plan": kinds_of(request.name for request in recall.plan.requests),
+        "items": len(recall.block.items),
+        "block_tokens": recall.block.tokens,
+        "degraded": recall.degraded,
+        "missing": kinds_of((*recall.timed_out, *recall.failed)),
+    }
+
+
+def kinds_of(sources: Iterable[str]) -> tuple[str, ...]:
+    """Return the kinds of sources by their names, each once: names hold viewers' ids, which no log or figure needs."""
+    return tuple(dict.fromkeys(name.rsplit(":", 1)[-1] for name in sources))

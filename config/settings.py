@@ -8,30 +8,27 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from config.chat_sections import Commands, Persona
 from config.errors import ConfigError, explain
 from config.files import read_secrets, read_toml, refuse_secrets
+from config.keeping import Backup, Facts, Recording, Retention
 from config.sections import (
-    Backup,
     Batching,
     Budget,
     Caches,
-    Commands,
     Embedding,
-    Facts,
     Fusion,
     History,
     Jobs,
     Llm,
     Log,
     Manners,
-    Persona,
     Planner,
-    Recording,
-    Retention,
     Retrieval,
     Storage,
     Twitch,
 )
+from config.watch import Watch
 
 PREFIX = "RICORDO_"
 DEFAULT_FILE = Path("ricordo.toml")
@@ -46,6 +43,7 @@ class Settings(BaseSettings):
 
     storage: Storage = Storage()
     log: Log = Log()
+    watch: Watch = Watch()
     twitch: Twitch = Twitch()
     persona: Persona = Persona()
     batching: Batching = Batching()

@@ -57,6 +57,7 @@ from memory.inspection import DATABASE as DATABASE
 from memory.inspection import Figures as Figures
 from memory.inspection import Found as Found
 from memory.inspection import Inspection as Inspection
+from memory.inspection import Present as Present
 from memory.inspection import doubt_index as doubt_index
 from memory.inspection import inspect_memory as inspect_memory
 from memory.inspection import job_desk as job_desk
@@ -146,6 +147,7 @@ from memory.state_verbs import Verb as Verb
 from memory.state_verbs import first_error as first_error
 from memory.state_verbs import verb_of as verb_of
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
+from memory.store.recent import PastTurn as PastTurn
 from memory.timeline import Chronicle as Chronicle
 from memory.timeline import Decision as Decision
 from memory.tokens import count_tokens as count_tokens

@@ -11,14 +11,15 @@ from sqlalchemy import Connection
 
 from memory.clock import Clock
 from memory.jobs import Jobs
-from memory.model import Document, JobRow, KnownViewer, StateRecord, Stream
+from memory.model import Document, HistoryLine, JobRow, KnownViewer, StateRecord, Stream
 from memory.personal import Personal
 from memory.receipts import AuditEntry
-from memory.store import documents, overview
+from memory.store import documents, overview, recent
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.instance_lock import InstanceLock
 from memory.store.reader import Reader
+from memory.store.recent import PastTurn
 from memory.timeline import Chronicle
 
 T = TypeVar("T")
@@ -53,6 +54,17 @@ class Found:
 
     document: Document
     score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """How a memory is at this moment: what is quick to find out, for a look every second."""
+
+    jobs: Mapping[str, int]  # state -> count
+    lag_jobs: int
+    lag_seconds: float
+    heard: tuple[int, ...]  # messages and notices since each moment that was asked about
+    turns: tuple[PastTurn, ...]  # that had a reply, or should have had one; newest first
 
 
 class Inspection:
@@ -168,6 +180,25 @@ class Inspection:
             last_at=last,
             file_bytes=sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*")),
         )
+
+    async def present(self, *, since: Sequence[datetime], turns: int) -> Present:
+        """Return how the memory is now: what was heard since each of these moments, and the last turns with a reply."""
+        waiting, seconds = await self._jobs.lag()
+        return Present(
+            jobs=await self._jobs.counts(),
+            lag_jobs=waiting,
+            lag_seconds=seconds,
+            heard=tuple(await self._read(lambda read: recent.heard_since(read, since))),
+            turns=tuple(await self._read(lambda read: recent.spoken_turns(read, turns))),
+        )
+
+    async def sums(self) -> dict[str, int]:
+        """Return how many viewers, streams, messages, turns and documents there are; slow where there are many."""
+        return await self._read(overview.sums)
+
+    async def lines(self, ids: Sequence[str]) -> dict[str, HistoryLine]:
+        """Return the messages, notices and replies of these ids; what was erased is missing."""
+        return await self._read(lambda read: recent.living_lines(read, ids))
 
     async def faults(self) -> list[str]:
         """Return what is wrong with the database file, nothing where it is sound. Reads the whole file."""

@@ -15,6 +15,7 @@ from bot.cli.login import login_command, logout_command
 from bot.cli.reindex import reindex_command
 from bot.cli.setup import setup_command
 from bot.cli.shell import clear_errors, short_tracebacks
+from bot.cli.top import top_command
 from replays.cli_benchmarks import locomo_command, longmemeval_command, precision_command, results_command
 from replays.cli_eval import eval_command
 from replays.cli_import import import_command
@@ -55,6 +56,7 @@ app.command("reindex")(reindex_command)
 app.command("backup")(backup_command)
 app.command("restore")(restore_command)
 app.command("doctor")(doctor_command)
+app.command("top")(top_command)
 app.add_typer(config.app, name="config")
 app.command("eval-locomo")(locomo_command)
 app.command("eval-longmemeval")(longmemeval_command)

@@ -138,6 +138,26 @@ async def test_what_is_erased_leaves_the_recording_down_to_the_bytes(
         assert files_with(tmp_path, gone) == [] or isinstance(orders[0], Deletion)  # after moderation, SQL is cleaned by night
 
 
+async def test_a_time_out_takes_the_lines_of_its_own_stream_alone(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as evening:
+        await evening.play(offline(seconds=30), online("s2", seconds=7200))
+        await evening.play(message("oggi ho un pappagallo", seconds=7201, message_id="a2"))
+        await evening.play(Deletion(at=at(7210), scope="user", user_id="id-alice"))
+        await evening.settle()
+        assert files_with(tmp_path / "recordings", "pappagallo") == []
+        assert files_with(tmp_path / "recordings", "Birba")
+        await evening.chat.memory.run_jobs()
+        assert files_with(tmp_path / "recordings", "Birba")
+
+
+async def test_a_command_that_names_somebody_else_stays(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as evening:
+        await evening.play(message("!memories @alicetta", by="mara", seconds=11, badges=MOD))
+        await evening.play(message("!forgetme", seconds=20), message("!forgetme yes", seconds=25))
+        await evening.settle()
+        assert "!memories @alicetta" in texts_of(tmp_path)
+
+
 async def test_a_reply_to_an_erased_question_goes_with_it(tmp_path: Path) -> None:
     async with recorded(tmp_path) as evening:
         await evening.play(message("ricordino ci sei?", seconds=10, message_id="a2"))

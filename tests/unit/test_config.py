@@ -132,3 +132,15 @@ def test_written_files_hold_every_key_and_are_up_to_date() -> None:
 
 def test_written_toml_loads_to_the_defaults(tmp_path: Path) -> None:
     assert load_settings(a_file(tmp_path, as_toml())) == Settings()
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "::", "192.168.1.5", "example.org", "127.0.0.1.evil.example"])
+def test_a_watch_address_that_others_reach_is_refused_unless_it_is_meant(tmp_path: Path, host: str) -> None:
+    text = f'[watch]\nport = 9464\nhost = "{host}"\n'
+    assert "outside = true" in refusal(a_file(tmp_path, text))
+    assert load_settings(a_file(tmp_path, text + "outside = true\n")).watch.host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.0.0.9"])
+def test_a_watch_address_of_this_machine_is_taken(tmp_path: Path, host: str) -> None:
+    assert load_settings(a_file(tmp_path, f'[watch]\nhost = "{host}"\n')).watch.port == 0
