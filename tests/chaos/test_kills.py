@@ -140,7 +140,7 @@ def test_an_evening_killed_at_random_instants_loses_and_doubles_nothing(
 
 @pytest.mark.parametrize("start", range(0, len(ALL_REPLAY_STEPS), STEPS))
 def test_a_replay_killed_at_every_named_step_ends_like_an_unbroken_one(
-    parent: Lives, log: Path, whole_replay: Path, tmp_path: Path, start: int
+    parent: Lives, log: Path, whole_replay: Path, tmp_path: Path, *, start: int
 ) -> None:
     random = Random(20261202 + start)
     for step in ALL_REPLAY_STEPS[start : start + STEPS]:
