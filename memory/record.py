@@ -89,11 +89,26 @@ class Recorder:
         """Store the batch's lines and viewers and open its turn; return what was stored."""
 
         def write(connection: Connection) -> tuple[episodes.Stored, viewers.Seen]:
-            stream, kept = self._stream(connection, batch.stream_id), _without_opted_out(connection, batch)
-            nothing = episodes.Stored(stream_id=stream.id, new=0, shown=())
-            return _observe(connection, kept, stream) if kept else (nothing, viewers.Seen())
+            return self._observe(connection, batch)
 
         return (await self._database.write(write, committed=lambda done: self._book.note(done[1])))[0]
+
+    async def observe_all(self, batches: Sequence[Batch]) -> int:
+        """Do the same with many batches in one transaction; return how many lines were new."""
+
+        def write(connection: Connection) -> list[tuple[episodes.Stored, viewers.Seen]]:
+            return [self._observe(connection, batch) for batch in batches]
+
+        def note(done: list[tuple[episodes.Stored, viewers.Seen]]) -> None:
+            for _, seen in done:
+                self._book.note(seen)
+
+        return sum(stored.new for stored, _ in await self._database.write(write, committed=note))
+
+    def _observe(self, connection: Connection, batch: Batch) -> tuple[episodes.Stored, viewers.Seen]:
+        stream, kept = self._stream(connection, batch.stream_id), _without_opted_out(connection, batch)
+        nothing = episodes.Stored(stream_id=stream.id, new=0, shown=())
+        return _observe(connection, kept, stream) if kept else (nothing, viewers.Seen())
 
     async def record(self, turn: Turn) -> bool:
         """Store what came of a turn: its reply, its documents and its jobs; return whether the history has new lines by it.
