@@ -107,6 +107,15 @@ def _live(_: Path, out: Path, quick: bool) -> list[Figure]:
     return live.measure(out / "live", seconds=5 if quick else 600)
 
 
+def _evening(_: Path, out: Path, quick: bool) -> list[Figure]:
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the Twitch and the model on this machine live there
+    from bench import evening  # noqa: PLC0415 - the same
+
+    sizes = (2000, 100, 3, 1.0) if quick else (2 * 3600 * evening.RATE, 1200, 60, 30.0)
+    messages, every, questions, burst = sizes
+    return evening.measure(out / "evening", messages=messages, every=every, questions=questions, burst=burst)
+
+
 def _restart(_: Path, out: Path, quick: bool) -> list[Figure]:
     from bench import restart  # noqa: PLC0415 - the same
 
@@ -139,6 +148,7 @@ BENCHES: dict[str, Bench] = {
     "forget": _forget,
     "burst": _burst,
     "live": _live,
+    "evening": _evening,
 }
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ _SEEN: Final = {
         "remote_vectors": "To compute vectors, messages and questions are sent to {place}.",
         "no_llm": "No language model is configured: replies are put together on that machine.",
         "llm": "To write a reply, the latest chat and what the memory found for it are sent to the language model at {place}.",
+        "llm_reads": " To find what viewers say about themselves and others, messages are sent there in the background, too.",
+        "llm_reads_panel": " What you write is also sent there to be understood, whether or not you talk to the bot.",
         "local_vectors_panel": "Nothing leaves it to be searched.",
         "remote_vectors_panel": "To be searched, what you write is sent to {place}.",
         "no_llm_panel": "No other company writes the replies.",
@@ -22,6 +24,7 @@ _SEEN: Final = {
         "recording_panel": " The whole chat is recorded, and kept for {days}.",
     },
     "it": {
+        "llm_reads_panel": " Anche ciò che scrivi senza rivolgerti al bot vi è inviato, per capirlo.",
         "local_vectors_panel": "Per le ricerche non ne esce nulla.",
         "remote_vectors_panel": "Per le ricerche, ciò che scrivi è inviato a {place}.",
         "no_llm_panel": "Nessun'altra azienda scrive le risposte.",
@@ -75,4 +78,8 @@ def _providers(settings: Settings) -> dict[str, str]:
     words = _SEEN["en"]
     told["embedding_en"] = words["remote_vectors" if remote else "local_vectors"].format(place=vectors.base_url)
     told["llm_en"] = words["llm" if writes else "no_llm"].format(place=llm.base_url)
+    if writes and settings.facts.llm:
+        told["llm_en"] += words["llm_reads"].format(place=llm.base_url)
+        for language, more in _SEEN.items():
+            told[f"llm_panel_{language}"] += more["llm_reads_panel"].format(place=llm.base_url)
     return told

@@ -48,12 +48,9 @@ class Twitch(Section):
     bot: str = Field(default="", description="Login of the bot's account. `ricordo login` takes no other.")
     redirect_port: Annotated[int, Field(ge=0, le=65535)] = Field(
         default=17563,
-        description="Port of the page on this machine that a browser is sent back to: register http://localhost:PORT. 0: a "
-        "free one.",
+        description="Port of the page here that a browser is sent back to: register http://localhost:PORT. 0: a free one.",
     )
-    token_file: Path = Field(
-        default=Path("twitch-tokens.json"), description="Where tokens are kept (mode 0600), inside data_dir."
-    )
+    token_file: Path = Field(default=Path("twitch-tokens.json"), description="Where tokens are (mode 0600), in data_dir.")
     client_secret: SecretStr = Field(
         default=SecretStr(""),
         description="Client secret. Environment or secrets file only.",
@@ -70,9 +67,7 @@ class Twitch(Section):
         json_schema_extra=SECRET,
     )
     notices: bool = Field(default=True, description="Also read subscriptions, raids, announcements and other notices.")
-    moderation: bool = Field(
-        default=True, description="Also follow deletions, time-outs and clears, and erase what they remove."
-    )
+    moderation: bool = Field(default=True, description="Also follow deletions, time-outs, clears; erase what they remove.")
     watchdog_seconds: float = Field(
         default=45.0,
         ge=0.05,
@@ -199,58 +194,12 @@ class Jobs(Section):
     batch: Positive = Field(default=16, description="Jobs taken at a time.")
     lease_seconds: Seconds = Field(default=60.0, description="How long a job may run before another attempt may take it.")
     max_attempts: Positive = Field(default=20, description="Temporary failures after which a job is buried.")
-    max_crashes: Positive = Field(
-        default=10, description="Crashes of the program with a job in hand, at last alone, after which it is buried."
-    )
+    max_crashes: Positive = Field(default=10, description="Crashes of the program after which a job in hand is buried.")
     backoff_base_seconds: Seconds = Field(default=5.0, description="First retry comes within this time.")
     backoff_cap_seconds: Seconds = Field(default=3600.0, description="Longest wait between retries.")
     drain_seconds: Seconds = Field(default=2.0, description="How often the scheduler looks for work that nobody announced.")
     recover_seconds: Seconds = Field(default=15.0, description="How often lost leases are looked for.")
     checkpoint_seconds: Seconds = Field(default=60.0, description="How often the write-ahead log is folded into the database.")
-
-
-class Facts(Section):
-    """Facts and claims: how many one author may leave, and when those that nobody repeats or uses fade."""
-
-    per_stream: Positive = Field(default=60, description="Facts and claims kept of one author in one stream.")
-    total: Positive = Field(default=2000, description="Facts and claims kept of one author altogether.")
-    llm: bool = Field(default=False, description="Let the model of [llm] read lines again, in the background, for more facts.")
-    llm_tokens_per_stream: Count = Field(default=50_000, description="Tokens that this may cost in one stream at most.")
-    fade_half_life_days: float = Field(default=90.0, gt=0, description="Days in which a memory that is not used weighs half.")
-    fade_floor: Share = Field(default=0.01, description="Weight below which it leaves retrieval, not the record; 0: never.")
-
-
-class Retention(Section):
-    """How long each kind of data is kept, in days, from when it was said; 0 keeps it for ever. Orders to forget are faster."""
-
-    message_days: Seconds = Field(default=1095.0, description="What viewers wrote. A line stays while a fact rests on it.")
-    episode_days: Seconds = Field(default=1095.0, description="Whole turns of the chat, with what the bot said.")
-    fact_days: Seconds = Field(default=1825.0, description="What viewers said about themselves, since last said or used.")
-    claim_days: Seconds = Field(default=365.0, description="What viewers said about others, since last said or used.")
-    closed_record_days: Seconds = Field(default=365.0, description="Requests, notes and the like, once done or out of date.")
-    audit_days: Seconds = Field(default=1095.0, description="Who had what forgotten or corrected: ids and numbers, no words.")
-    backup_days: Seconds = Field(default=60.0, description="Backups made by the clock, whatever their number.")
-    done_job_days: Seconds = Field(default=7.0, description="Finished jobs.")
-    dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
-
-
-class Backup(Section):
-    """Backups that are made while the bot runs. What chat has removed is taken out of them, too."""
-
-    every_hours: Seconds = Field(default=24.0, description="Time between two backups, in hours; 0 makes none.")
-    keep: Positive = Field(default=3, description="Newest backups that are kept.")
-    directory: Path = Field(
-        default=Path("backups"), description="Where they lie; a relative folder is one inside each channel's memory."
-    )
-
-
-class Recording(Section):
-    """The chat as a log that can be replayed. What is forgotten, corrected or moderated leaves it, too."""
-
-    enabled: bool = Field(
-        default=False, description="Write one file a stream into recordings/, inside the channel's memory. Tell your viewers."
-    )
-    days: float = Field(default=30.0, gt=0, description="Days after which a recording is removed.")
 
 
 class Embedding(Section):
@@ -343,64 +292,4 @@ class Manners(Section):
     ignored_bots: tuple[str, ...] = Field(
         default=("nightbot", "streamelements", "streamlabs", "moobot", "fossabot", "wizebot", "sery_bot", "soundalerts"),
         description="Logins or ids that are neither remembered nor answered.",
-    )
-
-
-class Commands(Section):
-    """Chat commands."""
-
-    prefix: Annotated[str, Field(min_length=1, max_length=3)] = Field(default="!", description="What a command begins with.")
-    memory: tuple[str, ...] = Field(default=("memory", "memoria"), description="Words for: what is this bot?")
-    whatdoyouknow: tuple[str, ...] = Field(
-        default=("whatdoyouknow", "cosasai"), description="Words for: how much is known of me? Counts alone."
-    )
-    forgetme: tuple[str, ...] = Field(
-        default=("forgetme", "dimenticami"), description="Words for: forget all that I wrote. Asked to be confirmed."
-    )
-    optout: tuple[str, ...] = Field(
-        default=("optout", "nonricordarmi"), description="Words for: forget me, and store nothing of me any more."
-    )
-    optin: tuple[str, ...] = Field(default=("optin", "ricordami"), description="Words for: remember me again.")
-    forget: tuple[str, ...] = Field(
-        default=("forget", "dimentica"), description="Words for: forget @name [words], #id or last. Others' by moderators only."
-    )
-    correct: tuple[str, ...] = Field(
-        default=("correct", "correggi"),
-        description="Words for: correct @name old -> new, or #id text. Others' by moderators only.",
-    )
-    memories: tuple[str, ...] = Field(
-        default=("memories", "ricordi"), description="Words for: how much is known of @name, with ids. Moderators only."
-    )
-    bot: tuple[str, ...] = Field(default=("bot",), description="Words for: on or off, be silent or speak. Moderators only.")
-    state: tuple[str, ...] = Field(
-        default=("state", "stato"),
-        description="Words for: list, request, done, note, drop or set what is noted. Moderators only.",
-    )
-    wipe: tuple[str, ...] = Field(
-        default=("wipe", "azzera"),
-        description="Words for: forget everything of the channel. Broadcaster only.",
-    )
-    reload: tuple[str, ...] = Field(
-        default=("reload", "ricarica"), description="Words for: read persona and canon anew. Broadcaster only."
-    )
-    confirm_seconds: Seconds = Field(
-        default=60.0, description="Time to confirm that one wants to be forgotten, or everything wiped."
-    )
-    pause_seconds: Seconds = Field(default=2.0, description="Pause between two orders of one viewer; moderators are exempt.")
-    language: Literal["it", "en"] = Field(default="it", description="Language of the answers to commands.")
-
-
-class Persona(Section):
-    """Who the bot is."""
-
-    aliases: tuple[str, ...] = Field(
-        default=(),
-        description="Words by which chat addresses it, besides @login and name. Choose none that is also an everyday word.",
-    )
-    file: Path | None = Field(default=None, description="TOML file with its character; empty: the bundled one.")
-    canon: Path | None = Field(
-        default=None, description="Folder of its lore, one Markdown file an entry; empty: the bundled one."
-    )
-    languages: tuple[str, ...] = Field(
-        default=("it", "en"), description="Language rules that are applied; all of them to every line."
     )

@@ -8,26 +8,22 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from config.chat_sections import Commands, Persona
 from config.errors import ConfigError, explain
 from config.files import read_secrets, read_toml, refuse_secrets
+from config.keeping import Backup, Facts, Recording, Retention
 from config.sections import (
-    Backup,
     Batching,
     Budget,
     Caches,
-    Commands,
     Embedding,
-    Facts,
     Fusion,
     History,
     Jobs,
     Llm,
     Log,
     Manners,
-    Persona,
     Planner,
-    Recording,
-    Retention,
     Retrieval,
     Storage,
     Twitch,

@@ -58,6 +58,8 @@ class Indexer:
         self._clock = clock
         self._meaning = meaning
         self._vectoriser = Vectoriser(database, vectors=vectors, embedder=embedder, meaning=meaning)
+        self._older: int | None = None  # documents up to this `seq` an earlier life may have stored without marking them
+        self._tried: set[str] = set()  # documents that an attempt of this life may have stored without marking them
         self.doubted = False  # the index came without what SQL says is in it, and is being mended
 
     @property
@@ -92,7 +94,11 @@ class Indexer:
             found = await documents.of_jobs(session, payloads)
         changed = {identity for payload in payloads for identity in payload.get("documents", ())}
         lacking = [document for document in found if document.model != self.model]
-        await self._vectoriser.store(lacking, fresh={document.id for document in lacking} - changed)
+        fresh = {one.id for one in lacking if self._older is not None and one.seq > self._older} - changed - self._tried
+        trying = {one.id for one in lacking}
+        self._tried |= trying
+        await self._vectoriser.store(lacking, fresh=fresh)
+        self._tried -= trying
 
     def embed_ahead(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Begin to embed the documents of these jobs, so that `index` finds them ready. A failure is met again there."""
@@ -171,6 +177,7 @@ class Indexer:
         """
         async with self._database.reading() as session:
             known, indexed = await documents.index_known(session)
+            self._older = await documents.newest(session)
         if known is None and (await self._vectors.names() or not indexed):
             known = self._vectors.identity  # new, or of a version that did not write it down
             await self._database.write(lambda connection: documents.store_index(connection, self._vectors.identity))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memory.ports import Embedder, Vectors
+from memory.ports import Embedder, Forgetful, Vectors
 from memory.precedence import Precedence
 
 _PIECE = 32  # texts; about 40 ms of the default model
@@ -49,6 +49,11 @@ class PoliteEmbedder:
             ModelUnavailable: the model failed.
         """
         return await self._embedder.embed_query(text)
+
+    async def forget(self, texts: Sequence[str]) -> None:
+        """Erase what the embedder behind keeps of these texts, where it keeps any."""
+        if isinstance(self._embedder, Forgetful):
+            await self._embedder.forget(texts)
 
     async def close(self) -> None:
         """Do nothing: the embedder behind is the caller's."""

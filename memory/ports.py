@@ -5,7 +5,7 @@ Every call that does I/O is a coroutine and may be cancelled at any await withou
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,15 @@ class JsonModel(Protocol):
 
     async def close(self) -> None:
         """Close its connections; closing twice is fine."""
+        ...
+
+
+@runtime_checkable
+class Forgetful(Protocol):
+    """An embedder that keeps vectors by their texts."""
+
+    async def forget(self, texts: Sequence[str]) -> None:
+        """Erase what is kept of these texts."""
         ...
 
 

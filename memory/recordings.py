@@ -6,7 +6,8 @@ A recording is a native chat log, one JSON object a line. Whoever writes to one,
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -130,17 +131,17 @@ class _Sieve:
         self._texts = {line: text for one in gone.corrections for line, text in one.texts.items()}
         self._records_until = max((at for (scope, _), at in gone.tombstones.items() if scope == records.SCOPE), default=-1)
         self._dropped: set[str] = set()
-        self._streams: set[str] = set()
+        self._streams: dict[Path, set[str]] = {}  # whose lines a file holds: a time-out is one of a stream
         self.names: set[str] = set()  # of viewers who are forgotten, folded
 
     def look_through(self, path: Path) -> bool:
         """Return whether anything of a file goes or changes."""
+        begun = (_event(line) for line in _lines(path) if b'"stream_id"' in line)
+        streams = self._streams[path] = {str(event.get("stream_id")) for event in begun}
         changes = False
         for line in _lines(path):
             event = _event(line)
-            if event.get("type") == "stream":
-                self._streams.add(str(event.get("stream_id")))
-            if not event or self._goes(event):
+            if not event or self._goes(event, streams):
                 self._note(event)
                 changes = True
             changes = changes or self._corrected(event) is not None
@@ -150,10 +151,10 @@ class _Sieve:
         """Return whether a file holds a command that names a forgotten viewer."""
         return any(self._names_forgotten(event) for event in map(_event, _lines(path)))
 
-    def sifted(self, line: bytes) -> bytes:
-        """Return what stays of a line: all, nothing, or the line with its new words."""
+    def sifted(self, path: Path, line: bytes) -> bytes:
+        """Return what stays of a line of a file that was looked through: all, nothing, or the line with its new words."""
         event = _event(line)
-        if not event or self._goes(event) or self._names_forgotten(event):
+        if not event or self._goes(event, self._streams[path]) or self._names_forgotten(event):
             return b""
         text = self._corrected(event)
         if text is None:
@@ -167,7 +168,7 @@ class _Sieve:
         if ("viewer", user.get("id")) in self._gone.tombstones:
             self.names |= {str(user.get(key)).casefold() for key in ("login", "name") if user.get(key)}
 
-    def _goes(self, event: Mapping[str, Any]) -> bool:
+    def _goes(self, event: Mapping[str, Any], streams: Iterable[str]) -> bool:
         id_, whose = event.get("id"), _object(event.get("user")).get("id", event.get("user_id"))
         stones = self._gone.tombstones
         if id_ in self._gone.deleted or ("line", id_) in stones:
@@ -175,7 +176,7 @@ class _Sieve:
         at = _milliseconds(event.get("at"))
         covering = [("viewer", str(whose)), ("viewer", EVERYBODY)]
         if event.get("type") != "deletion":  # a time-out itself stays: it is an id and a time
-            covering += [("stream_user", stream_user(stream, str(whose))) for stream in self._streams]
+            covering += [("stream_user", stream_user(stream, str(whose))) for stream in streams]
         if event.get("type") != "stream" and any(at <= stones.get(key, -1) for key in covering):
             return True
         answered = event.get("in_reply_to") or ()
@@ -189,7 +190,8 @@ class _Sieve:
         mentioned = {("viewer", _object(one).get("id")) for one in event.get("mentions", ())}
         text = str(event.get("text")).casefold()
         erased = verb == "state" and _milliseconds(event.get("at")) <= self._records_until
-        return erased or not mentioned.isdisjoint(self._gone.tombstones) or any(name in text for name in self.names)
+        named = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in self.names)
+        return erased or named or not mentioned.isdisjoint(self._gone.tombstones)
 
     def _corrected(self, event: Mapping[str, Any]) -> str | None:
         text = self._texts.get(str(event.get("id")))
@@ -201,7 +203,7 @@ def _write_anew(path: Path, sieve: _Sieve) -> None:
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             for line in _lines(path):
-                out.write(sieve.sifted(line))
+                out.write(sieve.sifted(path, line))
             out.flush()
             os.fsync(out.fileno())
         os.utime(draft, (before.st_atime, before.st_mtime))  # how long it is kept is counted from what was recorded

@@ -21,7 +21,7 @@ from bot.responder import Responder
 from bot.speak import ConsoleVoice, Speaker
 from bot.tombstones import Tombstones
 from bot.turn import TurnParts
-from memory import Command, Event, Memory, MemorySettings, VirtualClock, open_memory
+from memory import Command, Embedder, Event, Memory, MemorySettings, VirtualClock, open_memory
 
 MOD = ("moderator",)
 
@@ -59,11 +59,14 @@ async def a_chat(
     manners: MannersSettings = EAGER,
     responder: Callable[[Memory, Addressing, Tombstones], Responder] | None = None,
     recorder: Callable[[VirtualClock], Recorder] | None = None,
+    embedder: Embedder | None = None,
 ) -> AsyncIterator[Chat]:
     """Alice, Bob and Carl have said something each."""
     clock, heard = VirtualClock(at(0)), list[str]()
     settings = MemorySettings(data_dir=directory)
-    async with await open_memory(settings, channel=HOME, embedder=HashEmbedder(dimension=32), clock=clock) as memory:
+    async with await open_memory(
+        settings, channel=HOME, embedder=embedder or HashEmbedder(dimension=32), clock=clock
+    ) as memory:
         polite, deleted = Manners(manners, Addressing(BOT)), Tombstones()
         answering = responder(memory, polite.addressing, deleted) if responder else FakeResponder()
         parts = TurnParts(

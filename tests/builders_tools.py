@@ -67,6 +67,7 @@ async def a_talk(
     limits: ToolLimits | None = None,
     timeout_seconds: float = 20.0,
     stream: bool = False,
+    **more: Any,  # noqa: ANN401 - what `a_chat` takes
 ) -> AsyncIterator[Talk]:
     async with FakeLlmServer(script, quirks=quirks) as server:
         settings = LlmSettings(
@@ -89,7 +90,7 @@ async def a_talk(
                     tool_limits=limits or ToolLimits(),
                 )
 
-            async with a_chat(directory, responder=responder) as chat:
+            async with a_chat(directory, responder=responder, **more) as chat:
                 await chat.loop.flush("end")
                 server.requests.clear()
                 yield Talk(chat=chat, server=server)

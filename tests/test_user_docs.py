@@ -12,7 +12,7 @@ import typer
 from bot.commands import DEFAULT_WORDS
 from bot.reply import _KINDS
 from bot.watch import Watch
-from config.sections import Commands
+from config.chat_sections import Commands
 from config.settings import Settings, load_settings
 from memory import Health, VirtualClock
 from replays.cli import app

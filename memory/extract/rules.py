@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from memory.extract.dates import Dates, Said, first, reckoned, shown, without
+from memory.extract.hits import Hit, before, best, dates_of
 from memory.extract.languages import Language, Rule, load_languages, load_slots
 from memory.extract.patterns import Pattern
 from memory.extract.tokens import BREAK, Sentence, joined, sentences, unquoted
@@ -43,17 +44,6 @@ class Spoken:
     mentions: Mapping[str, str] = field(default_factory=dict)  # folded names, to viewer ids, as the platform gave them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Hit:
-    """A rule that matched."""
-
-    start: int
-    end: int
-    rule: Rule
-    object: str
-    key: str = ""
-
-
 class Reader:
     """One language's rules, compiled."""
 
@@ -72,11 +62,11 @@ class Reader:
 
     def jokes(self, sentence: Sentence) -> bool:
         """Return whether the line says itself that it is not meant."""
-        return _any(self._joke, sentence)
+        return self._any(self._joke, sentence)
 
     def vetoes(self, sentence: Sentence) -> bool:
         """Return whether nothing in this sentence may be kept."""
-        return any(_any(patterns, sentence) for patterns in (self._unreal, self._order, self._sensitive))
+        return any(self._any(patterns, sentence) for patterns in (self._unreal, self._order, self._sensitive))
 
     def asks(self, sentence: Sentence) -> bool:
         """Return whether the sentence is a question, with or without its mark."""
@@ -88,11 +78,11 @@ class Reader:
         """Yield what the rules find in a sentence, with its place."""
         dates = self._dates.find(sentence)
         plain = without(sentence, dates)
-        hits = _best(list(self._hits(plain, dated=bool(dates))))
+        hits = best(list(self._hits(plain, dated=bool(dates))))
         for hit in hits:
-            yield hit.start, self._statement(line, sentence, hit, _dates_of(hit, hits, dates))
+            yield hit.start, self._statement(line, sentence, hit, dates_of(hit, hits, dates))
 
-    def _hits(self, sentence: Sentence, *, dated: bool) -> Iterator[_Hit]:
+    def _hits(self, sentence: Sentence, *, dated: bool) -> Iterator[Hit]:
         present = set(sentence.words)
         for rule, pattern in self._rules:
             if (rule.dated and not dated) or (pattern.anchors is not None and pattern.anchors.isdisjoint(present)):
@@ -106,15 +96,27 @@ class Reader:
                     yield hit
 
     def _stands(self, sentence: Sentence, start: int, pattern: Pattern) -> bool:
-        before = sentence.words[:start]
-        if pattern.opens and before and before[-1] != BREAK and before[-1] not in self.language.openers:
+        if not self._opens(sentence, start, pattern):
             return False
-        near = before[-_REACH:]
+        near = sentence.words[:start][-_REACH:]
         while BREAK in near:
             near = near[near.index(BREAK) + 1 :]
         return self.language.negators.isdisjoint(near)
 
-    def _hit(self, sentence: Sentence, rule: Rule, match: re.Match[str], *, start: int, end: int) -> _Hit | None:
+    def _opens(self, sentence: Sentence, start: int, pattern: Pattern) -> bool:
+        before = sentence.words[:start]
+        return not (pattern.opens and before and before[-1] != BREAK and before[-1] not in self.language.openers)
+
+    def _any(self, patterns: Sequence[Pattern], sentence: Sentence) -> bool:
+        present = set(sentence.words)
+        return any(
+            self._opens(sentence, sentence.place(match.start()), pattern)
+            for pattern in patterns
+            if pattern.anchors is None or not pattern.anchors.isdisjoint(present)
+            for match in pattern.regex.finditer(sentence.spaced)
+        )
+
+    def _hit(self, sentence: Sentence, rule: Rule, match: re.Match[str], *, start: int, end: int) -> Hit | None:
         spans = {name: match.span(name) for name, value in match.groupdict().items() if value}
         key = self._captured(sentence, spans.pop("key")) if "key" in spans else rule.key
         said = self._captured(sentence, (min(s for s, _ in spans.values()), max(e for _, e in spans.values()))) if spans else ""
@@ -128,7 +130,7 @@ class Reader:
             return None
         if (rule.slot in _PLACES and any(char.isdigit() for char in said)) or (rule.proper and not said[:1].isupper()):
             return None
-        return _Hit(start=start, end=end, rule=rule, object=said[:LONGEST_OBJECT], key=key)
+        return Hit(start=start, end=end, rule=rule, object=said[:LONGEST_OBJECT], key=key)
 
     def _captured(self, sentence: Sentence, span: tuple[int, int]) -> str:
         """Return what stands in a span as it was written, without articles before it and adverbs behind it."""
@@ -150,10 +152,10 @@ class Reader:
         folded = number.casefold()
         return int(folded) if folded.isdigit() else self.language.numbers.get(folded, 0)
 
-    def _statement(self, line: Spoken, sentence: Sentence, hit: _Hit, dates: Sequence[Said]) -> Statement:
+    def _statement(self, line: Spoken, sentence: Sentence, hit: Hit, dates: Sequence[Said]) -> Statement:
         rule, slot = hit.rule, self._slots[hit.rule.slot]
         begun, ended = first(dates, "since", "at"), first(dates, "until")
-        start = reckoned(begun, line.at, rule.toward, fronted=_before(begun, hit, dates)) if begun else None
+        start = reckoned(begun, line.at, rule.toward, fronted=before(begun, hit, dates)) if begun else None
         end = reckoned(ended, line.at, rule.toward) if ended else None
         said = hit.object or (begun.words if begun and rule.dated else "")
         precision: Precision = start[1] if start else ""
@@ -175,7 +177,7 @@ class Reader:
 
     def stated(self, line: Spoken, sentence: Sentence, rule: Rule, *, said: str, key: str = "") -> Statement:
         """Return a statement that no pattern found: `said`, in a sentence of `line`, with the dates that stand there."""
-        hit = _Hit(start=0, end=len(sentence.words), rule=rule, object=said[:LONGEST_OBJECT], key=key)
+        hit = Hit(start=0, end=len(sentence.words), rule=rule, object=said[:LONGEST_OBJECT], key=key)
         return self._statement(line, sentence, hit, self._dates.find(sentence))
 
     def addresses(self, sentence: Sentence) -> bool:
@@ -203,7 +205,12 @@ class Reader:
         if not slot or not given or given[0].asks or len(given[0].words) > _LONGEST_ANSWER:
             return None
         said = self._short(given[0])
-        if not words(said) or words(said)[0] in self.language.empty or self.vetoes(given[0]) or _any(self._evasive, given[0]):
+        if (
+            not words(said)
+            or words(said)[0] in self.language.empty
+            or self.vetoes(given[0])
+            or self._any(self._evasive, given[0])
+        ):
             return None
         return Statement(
             subject=line.author,
@@ -335,40 +342,9 @@ def _settled(found: Sequence[Statement]) -> list[Statement]:
     return list(unique.values())
 
 
-def _best(hits: Sequence[_Hit]) -> list[_Hit]:
-    """Return hits of which no two share a word: the longer one stays, and a loose one gives way."""
-    kept: list[_Hit] = []
-    for hit in sorted(hits, key=lambda one: (one.rule.loose, one.start - one.end, one.start)):
-        inside = any(hit.start < other.end and other.start < hit.end for other in kept)
-        if not inside:
-            kept.append(hit)
-    return kept
-
-
 def _begins(said: str, sentence: Sentence, place: int) -> bool:
     """Return whether `said` begins with the word at `place`: nothing was taken from before it."""
     return words(said)[:1] == sentence.words[place : place + 1]
-
-
-def _dates_of(hit: _Hit, hits: Sequence[_Hit], dates: Sequence[Said]) -> list[Said]:
-    """Return the dates that belong to a hit: those nearest to it. What needs no date and was always so has none."""
-    takers = [one for one in hits if one.rule.dated] or list(hits)
-    return [date for date in dates if min(takers, key=lambda one: _distance(one, date, dates)) is hit]
-
-
-def _place(date: Said, dates: Sequence[Said]) -> int:
-    """Return where a date stood among words that are numbered without those of dates, as those of hits are."""
-    return date.start - sum(min(other.end, date.start) - other.start for other in dates if other.start < date.start)
-
-
-def _before(date: Said, hit: _Hit, dates: Sequence[Said]) -> bool:
-    return _place(date, dates) <= hit.start
-
-
-def _distance(hit: _Hit, date: Said, dates: Sequence[Said]) -> int:
-    """Return how many words lie between."""
-    place = _place(date, dates)
-    return max(hit.start - place, place - hit.end, 0)
 
 
 def _predicate(slot: Slot, key: str, *, ended: bool) -> str:
@@ -386,12 +362,3 @@ def _text(sentence: str, label: str, start: tuple[datetime, Precision] | None) -
 
 def _label(text: str) -> str:
     return text[text.rindex("(") + 1 : -1].split("; ", 1)[0] if text.endswith(")") else ""
-
-
-def _any(patterns: Sequence[Pattern], sentence: Sentence) -> bool:
-    present = set(sentence.words)
-    return any(
-        pattern.regex.search(sentence.spaced)
-        for pattern in patterns
-        if pattern.anchors is None or not pattern.anchors.isdisjoint(present)
-    )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, select, update
+from sqlalchemy import Connection, RowMapping, Select, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
@@ -138,6 +138,11 @@ async def index_known(session: AsyncSession) -> tuple[str | None, bool]:
         return value_of(connection, _INDEX), connection.scalar(marked) is not None
 
     return await session.run_sync(read)
+
+
+async def newest(session: AsyncSession) -> int:
+    """Return the highest `seq` of all documents, 0 where there are none: what is written from now on gets a higher one."""
+    return int(await session.scalar(select(func.coalesce(func.max(_D.seq), 0))) or 0)
 
 
 def store_index(connection: Connection, identity: str) -> None:

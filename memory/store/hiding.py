@@ -148,12 +148,7 @@ def claims_about(connection: Connection, viewer_id: str, until: int, words: str 
 
 
 def words_of(connection: Connection, seqs: Sequence[int]) -> list[str]:
-    """Return the words of these lines and of the documents that rest on them: what other stores may have kept.
-
-    Lines also with single spaces, as whole turns hold them.
-    """
-    found: dict[str, None] = {}
-    for row in _WORDS_OF_LINES.all(connection, {"ids": packed(seqs)}):
-        found |= {row.text: None, " ".join(row.text.split()): None}
+    """Return the words of these lines and of the documents that rest on them: what other stores may have kept."""
+    found = dict.fromkeys(row.text for row in _WORDS_OF_LINES.all(connection, {"ids": packed(seqs)}))
     found |= dict.fromkeys(row.text for row in _WORDS_RESTING.all(connection, {"ids": packed(seqs)}))
     return [text for text in found if text]

@@ -22,6 +22,7 @@ class FileVectors:
         self.vouched: set[str] | None = None
         self.upserts: list[tuple[str, int]] = []
         self.dropped: list[str] = []
+        self.deleted: list[str] = []
         self.moment: Callable[[str], None] = lambda _: None
 
     async def upsert(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
@@ -46,6 +47,7 @@ class FileVectors:
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         self._fault(collection)
+        self.deleted.append(collection)
         self._file.executemany("DELETE FROM vector WHERE collection = ? AND id = ?", [(collection, each) for each in ids])
 
     async def drop(self, collection: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -37,6 +38,7 @@ class FakeTwitch:
         self.people: dict[str, Viewer] = {}
         self.stream: Json | None = None
         self.posts: list[Json] = []
+        self.delivered: list[str] = []  # ids of the messages that somebody was there to hear
         self.post_ids: list[str] = []  # of those that were taken
         self.subscriptions: dict[str, Json] = {}
         self.forbidden: dict[str, int] = {}  # subscription type -> HTTP status
@@ -49,9 +51,11 @@ class FakeTwitch:
         self.moderated: set[str] = set()  # ids of the channels whose moderator the bot is
         self._sockets: list[_Socket] = []
         self._number = 0
+        self.sessions_begun = 0
         self._changed = asyncio.Condition()
         self._runner: web.AppRunner | None = None
         self.port = 0
+        self.patience = WAIT_SECONDS  # of `until`; a process needs more than a part of one
 
     async def __aenter__(self) -> Self:
         app = web.Application(middlewares=[self.trouble.middleware()])
@@ -87,14 +91,25 @@ class FakeTwitch:
         """The same person for the same login."""
         return self.people.setdefault(login, Viewer(id=str(1000 + len(self.people)), login=login, name=login.capitalize()))
 
-    async def chat(self, login: str, text: str, *, badges: tuple[str, ...] = (), message_id: str = "", **more: Any) -> str:  # noqa: ANN401 - any key of the payload
-        """Somebody writes; returns the message's id."""
+    async def chat(
+        self,
+        login: str,
+        text: str,
+        *,
+        badges: tuple[str, ...] = (),
+        message_id: str = "",
+        without: tuple[str, ...] = (),
+        **more: Any,  # noqa: ANN401 - any key of the payload
+    ) -> str:
+        """Somebody writes; returns the message's id. `without` names keys that the payload lacks."""
         message_id = message_id or self._id("message")
         event = payloads.chat_message(
             self.channel, self.person(login), text, message_id=message_id, badges=badges,
             fragments=more.pop("fragments", ()), more=more,
         )  # fmt: skip
-        await self.notify("channel.chat.message", event)
+        heard = await self.notify("channel.chat.message", {key: value for key, value in event.items() if key not in without})
+        if heard and not without:
+            self.delivered.append(message_id)
         return message_id
 
     async def notice(self, login: str, kind: str, *, text: str = "", details: Json | None = None) -> None:
@@ -126,15 +141,15 @@ class FakeTwitch:
     async def go_offline(self, stream_id: str) -> None:
         await self.notify("stream.offline", {**payloads.user(self.channel, "broadcaster"), "id": stream_id})
 
-    async def notify(self, kind: str, event: Json) -> None:
-        """Send an event to every session that subscribed to it; nobody hears what nobody subscribed to."""
+    async def notify(self, kind: str, event: Json) -> bool:
+        """Send an event to every session that subscribed to it; return whether there was one: nothing is sent later."""
+        heard = False
         for subscription in list(self.subscriptions.values()):
             if subscription["type"] == kind:
                 metadata = self._metadata("notification") | {"subscription_type": kind, "subscription_version": "1"}
-                await self._send(
-                    subscription["transport"]["session_id"],
-                    {"metadata": metadata, "payload": {"subscription": subscription, "event": event}},
-                )
+                told = {"metadata": metadata, "payload": {"subscription": subscription, "event": event}}
+                heard |= await self._send(subscription["transport"]["session_id"], told)
+        return heard
 
     async def revoke(self, kind: str) -> None:
         """Take a subscription away, as Twitch does when an authorisation ends."""
@@ -158,6 +173,14 @@ class FakeTwitch:
             if socket.transport is not None:
                 socket.transport.abort()
 
+    async def move(self) -> None:
+        """Ask every session to reconnect: its subscriptions go along, and nothing may be lost."""
+        for socket in list(self._sockets):
+            session = self._session(
+                socket, status="reconnecting", reconnect_url=f"ws://127.0.0.1:{self.port}/ws?moved={socket.id}"
+            )
+            await self._send(socket.id, {"metadata": self._metadata("session_reconnect"), "payload": {"session": session}})
+
     async def posted(self, count: int) -> list[str]:
         """Wait until so many lines were posted; return their texts."""
         await self.until(lambda: len(self.posts) >= count)
@@ -165,8 +188,14 @@ class FakeTwitch:
 
     async def until(self, holds: Any) -> None:  # noqa: ANN401 - any predicate
         """Wait until a change of this fake makes `holds()` true."""
-        async with asyncio.timeout(WAIT_SECONDS), self._changed:
+        async with asyncio.timeout(self.patience), self._changed:
             await self._changed.wait_for(holds)
+
+    async def reached(self, holds: Callable[[], bool], *, seconds: float = 60) -> None:
+        """Wait until `holds()` is true, also where no change of this fake tells of it."""
+        async with asyncio.timeout(seconds):
+            while not holds():  # noqa: ASYNC110 - what is waited for lies in many objects
+                await asyncio.sleep(0.01)
 
     def heard_types(self) -> set[str]:
         return {subscription["type"] for subscription in self.subscriptions.values()}
@@ -186,10 +215,12 @@ class FakeTwitch:
             "message_timestamp": payloads.timestamp(datetime.now(UTC)),
         }
 
-    async def _send(self, session_id: str, message: Json) -> None:
+    async def _send(self, session_id: str, message: Json) -> bool:
         for socket in self._sockets:
             if socket.id == session_id and not socket.socket.closed:
                 await socket.socket.send_str(json.dumps(message))
+                return True
+        return False
 
     @property
     def access(self) -> str:
@@ -294,21 +325,29 @@ class FakeTwitch:
         self.post_ids.append(answer["message_id"])
         return web.json_response({"data": [answer]})
 
+    @staticmethod
+    def _session(session: _Socket, *, status: str = "connected", reconnect_url: str | None = None) -> Json:
+        return {
+            "id": session.id,
+            "status": status,
+            "keepalive_timeout_seconds": 10,
+            "reconnect_url": reconnect_url,
+            "connected_at": payloads.timestamp(datetime.now(UTC)),
+        }
+
     async def _websocket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self._number += 1
         session = _Socket(self._number, socket, request.transport)
         self._sockets.append(session)
-        welcome = {
-            "id": session.id,
-            "status": "connected",
-            "keepalive_timeout_seconds": 10,
-            "reconnect_url": None,
-            "connected_at": payloads.timestamp(datetime.now(UTC)),
-        }
+        self.sessions_begun += 1
+        for held in self.subscriptions.values():
+            if held["transport"]["session_id"] == request.query.get("moved"):
+                held["transport"]["session_id"] = session.id
         if self.welcomes:
-            await socket.send_str(json.dumps({"metadata": self._metadata("session_welcome"), "payload": {"session": welcome}}))
+            welcome = {"session": self._session(session)}
+            await socket.send_str(json.dumps({"metadata": self._metadata("session_welcome"), "payload": welcome}))
         async for message in socket:
             if message.type == WSMsgType.TEXT:  # Twitch allows no words from clients
                 await socket.close(code=4001)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--quick", "--json", "--out", str(tmp_path)]
     environment = os.environ | {"RICORDO_DATA": str(tmp_path / "absent")}
@@ -28,6 +28,7 @@ def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) ->
         "restart",
         "burst",
         "live",
+        "evening",
         "forget",
     }
     assert figures[("replay", "messages")]["value"] == 1200
@@ -38,6 +39,10 @@ def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) ->
     assert figures[("burst", "messages out of order")]["value"] == 0
     assert figures[("live", "observe + record, 20 lines, worker busy p99")]["value"] > 0
     assert figures[("live", "stalls over 50 ms")]["value"] >= 0
+    assert figures[("evening", "faults")]["value"] == 20
+    assert [
+        name for (bench, name), row in figures.items() if bench == "evening" and row["goal"] == "<= 0" and not row["met"]
+    ] == []
     assert figures[("consolidate", "messages / s of processor time")]["value"] > 0
     assert "replay …" in ended.stderr
 
@@ -54,4 +59,4 @@ def test_an_unknown_benchmark_is_refused_with_the_names_of_all(tmp_path: Path) -
     command = [sys.executable, "-m", "bench", "speed", "--out", str(tmp_path)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "replay, record, consolidate, search, answer, restart, forget, burst, live" in ended.stderr
+    assert "replay, record, consolidate, search, answer, restart, forget, burst, live, evening" in ended.stderr

@@ -300,6 +300,26 @@ async def test_no_byte_of_what_was_forgotten_is_left_in_any_file(tmp_path: Path)
     await embedder.close()
 
 
+async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_behind_whatever_stands_before_it(
+    tmp_path: Path,
+) -> None:
+    texts = ["ho una gatta grigia", "anche la mia gatta è grigia"]
+    embedder = CachedEmbedder(HashEmbedder(dimension=32), EmbeddingCache(tmp_path / "embeddings.db"), symmetric=True)
+    async with opened(tmp_path, embedder) as memory:
+        await memory.begin_stream(a_stream())
+        await tell(memory, a_batch(a_message("m1", texts[0], after=1), a_message("m2", texts[1], user=BOB, after=2)))
+        await memory.run_jobs()
+        before = embedder.misses
+        await embedder.embed(texts)
+        assert embedder.misses == before
+        await memory.forget(ALL_OF_ALICE)
+        await memory.run_jobs()
+        before = embedder.misses
+        await embedder.embed(texts)
+        assert embedder.misses == before + 1
+    await embedder.close()
+
+
 async def test_the_copy_that_an_upgrade_left_goes_with_the_bytes(tmp_path: Path) -> None:
     (tmp_path / "memory-before-0001.db").write_text("Birba")
     async with opened(tmp_path) as memory:

@@ -258,6 +258,48 @@ async def test_a_document_that_lost_its_meaning_loses_its_vector(database: Datab
     assert await marks(database) == ["hash/1 (8)"] * 3
 
 
+async def test_a_document_that_was_stored_and_not_marked_loses_its_vector_with_its_meaning(
+    database: Database, vectors: FileVectors
+) -> None:
+    a, *_ = await turns(database, [1])
+    await an_indexer(database, vectors).index([{"turn": "t1"}])
+    await change(database, a, text="what is left after an erasure-m0", indexed_model=None)  # died before it was marked
+    later = an_indexer(database, vectors, meaning=_idle_m0)
+    await later.welcome()
+    await later.index([{"turn": "t1"}])
+    assert vectors.everything().get("viewer-a", set()) == set()
+
+
+async def test_a_document_of_an_attempt_that_failed_loses_its_vector_with_its_meaning(
+    database: Database, vectors: FileVectors
+) -> None:
+    indexer = an_indexer(database, vectors, meaning=_idle_m0)
+    await indexer.welcome()
+    *_, whole = await turns(database, [1])
+    quiet, down = vectors.moment, IndexUnavailable("down")
+
+    def fail(step: str) -> None:
+        if step == "after_sink":
+            raise down
+
+    vectors.moment = fail
+    with pytest.raises(IndexUnavailable):
+        await indexer.index([{"turn": "t1"}])
+    assert vectors.everything() == {"stream-s1": {whole}}
+    vectors.moment = quiet
+    await change(database, whole, text="")
+    await indexer.index([{"turn": "t1"}])
+    assert vectors.everything().get("stream-s1", set()) == set()
+
+
+async def test_what_is_new_and_means_nothing_is_not_looked_for_in_the_index(database: Database, vectors: FileVectors) -> None:
+    indexer = an_indexer(database, vectors, meaning=_idle_m0)
+    await indexer.welcome()
+    await turns(database, [1])
+    await indexer.index([{"turn": "t1"}])
+    assert vectors.deleted == []
+
+
 async def test_a_document_in_parts_lies_between_them(database: Database, vectors: FileVectors) -> None:
     _, _, whole = await turns(database, [1])
     await change(database, whole, text="north south-east")

@@ -2,8 +2,9 @@
 
 import pytest
 
+from config.keeping import Facts, Recording, Retention
 from config.privacy import PAGE, as_notice, lasting
-from config.sections import Embedding, Llm, Recording, Retention
+from config.sections import Embedding, Llm
 from config.settings import Settings
 
 
@@ -49,6 +50,11 @@ def test_whoever_is_sent_anything_is_named() -> None:
     assert page.count("https://parole.example/v1") == 3
     assert page.count("https://vettori.example/v1") == 3
     assert "No other company" not in page
+    assert "in the background" not in page
+    reading = as_notice(settings.model_copy(update={"facts": Facts(llm=True)}))
+    assert "messages are sent there in the background" in reading
+    assert "whether or not you talk to the bot" in reading
+    assert "senza rivolgerti al bot" in reading
 
 
 def test_a_recorded_chat_is_told_in_both_languages() -> None:
