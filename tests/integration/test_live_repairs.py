@@ -91,6 +91,17 @@ async def test_a_reconnect_that_is_never_greeted_is_repaired(fake: FakeTwitch, t
         assert await _answers(live)
 
 
+async def test_a_session_that_is_being_replaced_is_no_refusal(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        fake.lose("channel.chat.message")
+        fake.forbidden["channel.chat.message"] = 400
+        with pytest.raises(TwitchUnreachable, match="HTTP 400"):
+            await live.connection.check()
+        fake.forbidden.clear()
+        assert "channel.chat.message" in await _repaired(live)
+        assert await _answers(live)
+
+
 async def test_the_watchdog_repairs_without_being_asked(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path, live=LiveSettings(watchdog_seconds=0.05)) as live:
         await fake.hang_up(4003)
