@@ -122,9 +122,15 @@ class TwitchConnection:
         await client.discard_dead_sockets()
         heard = (self.living() & await self._listed(client)) | self._refused
         missing = [kind for kind in (*self._required, *self._optional) if kind.type not in heard]
-        for kind in missing:
-            with _our_errors(f"subscribe again to {kind.type}", passing=_SESSION_GONE):
-                await self._subscribe(client, kind)
+        failed: LiveError | None = None
+        for kind in missing:  # one that fails keeps no other from being heard
+            try:
+                with _our_errors(f"subscribe again to {kind.type}", passing=_SESSION_GONE):
+                    await self._subscribe(client, kind)
+            except LiveError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
         return [kind.type for kind in missing]
 
     async def _listed(self, client: "_Client") -> set[str]:

@@ -102,6 +102,16 @@ async def test_a_session_that_is_being_replaced_is_no_refusal(fake: FakeTwitch, 
         assert await _answers(live)
 
 
+async def test_a_subscription_that_fails_keeps_no_other_from_being_repaired(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        fake.lose("channel.chat.message")
+        fake.lose("stream.offline")
+        fake.forbidden["channel.chat.message"] = 500
+        with pytest.raises(TwitchUnreachable, match="HTTP 500"):
+            await live.connection.check()
+        assert "stream.offline" in fake.heard_types()
+
+
 async def test_the_watchdog_repairs_without_being_asked(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path, live=LiveSettings(watchdog_seconds=0.05)) as live:
         await fake.hang_up(4003)
