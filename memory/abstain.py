@@ -128,9 +128,9 @@ def _ease(item: Evidence, recipe: Recipe) -> float:
 
 
 def _level(item: Evidence, recipe: Recipe) -> float:
-    """Return the score without what others said around it: that decides between lines, and does not make one good enough."""
+    """Return the score, with half of what is said around the line: that decides between lines more than it makes one good."""
     beside = recipe.fusion.beside_weight if recipe.fusion.method == "level" else 0.0
-    return item.score - beside * item.channels.get("beside", 0.0)
+    return item.score - beside * item.channels.get("beside", 0.0) / 2
 
 
 def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:

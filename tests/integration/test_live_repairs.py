@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -233,13 +234,13 @@ async def test_a_check_that_never_ends_counts_as_a_failure() -> None:
 
 
 async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() -> None:
-    bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears()
+    bench, ears = Bench(settings=replace(FAST, waiting_steps=20), clock=WallClock()), _Ears()
     bench.memory.away = {"begin_stream", "observe"}
     running = asyncio.create_task(
         run_live(bench.loop, ears, LiveSettings(store_seconds=0.2), bench.clock, stopping=Stopping(leave=lambda _: None))
     )
     await asyncio.sleep(0.02)
-    for number in range(20 * 600):  # batches are longer in a crowd
+    for number in range(20 * 60):  # batches are longer in a crowd
         ears.take(message("ciao", seconds=number))
     with pytest.raises(StoreUnavailable):
         await running

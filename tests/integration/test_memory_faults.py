@@ -56,7 +56,7 @@ class RefusingEmbedder(HashEmbedder):
 async def test_jobs_that_gave_up_are_a_problem_of_health_with_what_to_do(tmp_path: Path) -> None:
     async with opened(tmp_path, RefusingEmbedder(dimension=32)) as memory:
         await memory.begin_stream(a_stream())
-        await tell(memory, a_batch(a_message("m1", "ciao")))
+        await tell(memory, a_batch(a_message("m1", "stanotte pioveva forte sul tetto")))
         await memory.run_jobs()
         assert [job.kind for job in await memory.jobs(state="dead")] == ["index"]
         health = await memory.health()

@@ -109,10 +109,10 @@ def test_a_guess_put_right_says_more_than_its_words(guess_put_right: str, plain:
     "text",
     [
         "basta mi trasferisco sulla luna domani",
-        "detesto il lunedì, lo detesto davvero tanto",
+        "giuro che vendo la macchina e divento un eremita",
         "ah certo, stirare camicie è la mia gioia",
         "thats it im quitting and joining a circus",
-        "i live for this queue and every other one",
+        "I swear I'm selling everything and becoming a monk",
     ],
 )
 def test_an_outburst_tells_nothing(text: str) -> None:
