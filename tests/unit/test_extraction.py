@@ -162,6 +162,9 @@ def test_a_date_that_does_not_exist_is_no_date(extractor: RuleExtractor, text: s
         ("da giugno vivo a Torino", "2026-06-01"),
         ("vivo a Torino da giugno", "2025-06-01"),  # holds, said behind it: the past
         ("da ottobre scorso vivo a Torino", "2025-10-01"),
+        ("da lunedì scorso vivo a Torino", "2026-03-16"),
+        ("da lunedì prossimo vivo a Torino", "2026-03-23"),
+        ("dalla primavera scorsa vivo a Torino", "2026-03-01"),
         ("from september I'll be living in Ghent", "2026-09-01"),
         ("as of may I'm a teacher", "2026-05-01"),
         ("I've lived in Ghent since september", "2025-09-01"),
