@@ -111,7 +111,7 @@ def _evening(_: Path, out: Path, quick: bool) -> list[Figure]:
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the Twitch and the model on this machine live there
     from bench import evening  # noqa: PLC0415 - the same
 
-    sizes = (3000, 150, 5, 2.0) if quick else (2 * 3600 * evening.RATE, 1200, 60, 30.0)
+    sizes = (2000, 100, 3, 1.0) if quick else (2 * 3600 * evening.RATE, 1200, 60, 30.0)
     messages, every, questions, burst = sizes
     return evening.measure(out / "evening", messages=messages, every=every, questions=questions, burst=burst)
 

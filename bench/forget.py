@@ -35,7 +35,7 @@ _CHANNEL = Channel(id="9000", login="banco", name="Banco")
 _BOT = BotIdentity(id="bot:ricordo", login="ricordo", name="Ricordo")
 _START = datetime(2026, 3, 2, 20, 0, tzinfo=UTC)
 _CHATTY = Viewer(id="1", login="chatty", name="Chatty")
-_OTHERS = 40
+_OTHERS = tuple(str(number) for number in range(2, 22))  # who write the other half
 _BATCH = 20  # lines, half of them the chatty viewer's
 _ORDERS = 60  # small orders, timed one by one
 _DIMENSION = 512
@@ -102,8 +102,8 @@ async def _seeded(out: Path, messages: int) -> None:
 def _batch(stream_id: str, number: int, at: datetime) -> Batch:
     lines = []
     for place in range(_BATCH):
-        other = (number * _BATCH + place) % _OTHERS + 2
-        user = _CHATTY if place % 2 == 0 else Viewer(id=str(other), login=f"viewer{other}", name=f"Viewer{other}")
+        other = _OTHERS[(number * _BATCH + place) // 2 % len(_OTHERS)]
+        user = _CHATTY if place % 2 == 0 else Viewer(id=other, login=f"viewer{other}", name=f"Viewer{other}")
         text = f"{_SUBJECTS[(number + place) % len(_SUBJECTS)]} mi piace {number * _BATCH + place} volte, in {stream_id}"
         lines.append(Message(id=f"{stream_id}-{number}-{place}", at=at, user=user, text=text))
     return Batch(stream_id=stream_id, lines=tuple(lines), closed_at=at, flush_reason="quiet")
@@ -128,7 +128,7 @@ async def _measured(out: Path, messages: int) -> list[Figure]:
             purging = await _timed(memory.run_jobs())
             ended.set()
         stall, answers = watching.result()
-    small = "order to forget (a message, words, a viewer of 250)"
+    small = f"order to forget (a message, words, a viewer of {messages // len(_OTHERS)})"
     big = f"viewer of {messages:,} messages"
     return [
         *percentiles("forget", small, [clock_ for clock_, _ in took], p95="<= 50"),
@@ -150,9 +150,9 @@ def _orders(at: datetime) -> Iterator[ForgetRequest]:
     for number in range(_ORDERS):
         match number % 6:
             case 0:
-                yield ForgetRequest(scope="viewer", at=at, viewer_id=str(number // 6 + 2))
+                yield ForgetRequest(scope="viewer", at=at, viewer_id=_OTHERS[number // 6])
             case 1 | 2:
-                yield ForgetRequest(scope="words", at=at, viewer_id=str(number % 12 + 20), words=f"{number} volte")
+                yield ForgetRequest(scope="words", at=at, viewer_id=_OTHERS[number % 8 + 12], words=f"{number} volte")
             case _:
                 yield ForgetRequest(scope="item", at=at, id=f"s0-{number}-1")
 
@@ -167,7 +167,7 @@ async def _timed(work: Awaitable[object]) -> tuple[float, float]:
 async def _watched(memory: Memory, at: datetime, ended: asyncio.Event) -> tuple[float, list[float]]:
     """Ask again and again; return the longest standstill of the loop, and how long the answers took."""
     longest, answers = 0.0, []
-    user = Viewer(id="30", login="viewer30", name="Viewer30")
+    user = Viewer(id=_OTHERS[-1], login="viewer21", name="Viewer21")
     line = Message(id="q", at=at, user=user, text="@Ricordo come si chiama la mia gatta?")
     batch = Batch(stream_id="now", lines=(line,), closed_at=at, flush_reason="addressed")
     while not ended.is_set():

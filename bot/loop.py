@@ -1,14 +1,14 @@
 """The one way in: live chat and replayed logs feed the same loop, in order, one turn at a time."""
 
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
 
 from bot.admission import Admission
+from bot.backlog import TOGETHER, Step, next_batches, place, without
 from bot.batching import Batcher
 from bot.canon import Reload
 from bot.commands import Commands
@@ -83,11 +83,11 @@ class ChatLoop:
         self._begun_id: str | None = None  # the newest stream that the memory knows
         self._early: deque[Deletion] = deque(maxlen=settings.seen_ids)  # deletions before the first stream
         self._calls: list[StateCall] = []
-        self._todo: deque[Callable[[], Awaitable[None]]] = deque()
+        self._todo: deque[Step] = deque()
         self._retry_at: datetime | None = None
         self._pause = timedelta(seconds=max(0.1, settings.retry_seconds))  # while the database is away
         self._finished: deque[TurnOutcome] = deque()
-        self._brief = False
+        self._brief, self._together = False, TOGETHER
         self._counts: Counter[str] = Counter()
         self._behind = settings.recorded_turns  # turns still to come that an earlier run recorded
 
@@ -141,9 +141,9 @@ class ChatLoop:
         self._counts[type(event).__name__.lower()] += 1
         try:
             self._close(self.batcher.due(now))
-            await self._work()
+            await self._keep_up()
             await self._handle(event, now)
-            await self._work()
+            await self._keep_up()
         except (StoreUnavailable, MemoryClosed):
             raise
         except Exception as error:  # noqa: BLE001 - one bad event must not end the evening
@@ -151,11 +151,7 @@ class ChatLoop:
         self._report()
 
     async def tick(self, now: datetime) -> None:
-        """Close what is due and run its turns.
-
-        Raises:
-            StoreUnavailable, MemoryClosed: as `feed`.
-        """
+        """Close what is due and run its turns; raises what `feed` does."""
         self._close(self.batcher.due(now))
         await self._work()
         self._report()
@@ -165,11 +161,7 @@ class ChatLoop:
         return min((at for at in (self.batcher.next_due(), self._retry_at) if at is not None), default=None)
 
     async def flush(self, reason: str) -> None:
-        """Close the open batch and run its turn now.
-
-        Raises:
-            StoreUnavailable, MemoryClosed: as `feed`.
-        """
+        """Close the open batch and run its turn now; raises what `feed` does."""
         self._close(self.batcher.flush(reason, self._clock.now()))
         await self._work()
         self._report()
@@ -304,7 +296,7 @@ class ChatLoop:
             self._calls.append(call)
         self._todo.append(partial(self._once, partial(self._memory.apply_state, call)))
 
-    async def _once(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _once(self, step: Step) -> None:
         if not self.behind:
             await step()
 
@@ -314,10 +306,9 @@ class ChatLoop:
             self._todo.append(partial(self._turn, batch, calls))
 
     async def _turn(self, batch: Batch, calls: tuple[StateCall, ...]) -> None:
-        kept = tuple(line for line in batch.lines if not self._parts.deleted.covers(line))
-        if not kept:
+        batch = without(batch, self._parts.deleted.covers)
+        if not batch.lines:
             return
-        batch = replace(batch, lines=kept)
         if self._brief:
             await self._memory.observe(batch)
             return
@@ -355,14 +346,19 @@ class ChatLoop:
         hidden = await self._memory.delete(stream_id, deletion)
         log.info("deletion_applied", scope=deletion.scope, lines=hidden)
 
+    async def _keep_up(self) -> None:
+        if not self._brief or len(self._todo) >= TOGETHER:
+            await self._work()
+
     async def _work(self) -> None:
         """Take the steps in their order. While the database is away they wait, and nothing overtakes them."""
         if self._retry_at is not None and self._retry_at - self._pause <= self._clock.now() < self._retry_at:
             self._give_up_when_full()
             return
         while self._todo:
+            heard = next_batches(self._todo, self._turn, self._together) if self._brief else []
             try:
-                await self._todo[0]()
+                await (self._only_store(heard) if len(heard) > 1 else self._todo[0]())
             except StoreUnavailable as error:
                 self._retry_at = self._clock.now() + self._pause
                 self._counts["store_unavailable"] += 1
@@ -372,9 +368,17 @@ class ChatLoop:
             except MemoryClosed:
                 raise
             except Exception as error:  # noqa: BLE001 - a step that cannot be done must not hold up the next ones
+                if len(heard) > 1:
+                    self._together = 1  # only one of them is at fault
+                    continue
                 self._note_failure("step_failed", error)
-            self._todo.popleft()
+            for _ in heard or (None,):
+                self._todo.popleft()
         self._retry_at = None
+
+    async def _only_store(self, heard: list[Batch]) -> None:
+        kept = [without(batch, self._parts.deleted.covers) for batch in heard]
+        await self._memory.observe_all([batch for batch in kept if batch.lines])
 
     def _give_up_when_full(self) -> None:
         if len(self._todo) > self._settings.waiting_steps:
@@ -382,13 +386,8 @@ class ChatLoop:
             raise StoreUnavailable(msg)
 
     def _note_failure(self, event: str, error: Exception, **fields: str) -> None:
-        """Log where it happened, not what it says: the text of an exception may quote the chat."""
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        where = f"{trace.tb_frame.f_code.co_filename.rsplit('/', 2)[-1]}:{trace.tb_lineno}" if trace else "?"
         self._counts["failures"] += 1
-        log.error(event, error=type(error).__name__, where=where, **fields)
+        log.error(event, error=type(error).__name__, where=place(error), **fields)
 
     def _report(self) -> None:
         """Hand finished turns out, outside of every guard: whoever writes them down must be heard when that fails."""

@@ -41,7 +41,6 @@ _ERASING = frozenset({"forget", "forgetme", "correct", "optout", "optin", "wipe"
 _STAMP = "%Y%m%dT%H%M%S%fZ"
 _OURS = re.compile(r"\d{8}T\d{12}Z-.*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_HELD_BACK = 50_000  # lines kept while a file is being rewritten, or cannot be written
 _LOOK_EVERY = timedelta(hours=1)  # for recordings that are too old
 
 
@@ -53,6 +52,7 @@ class RecordingSettings:
     days: float = 30.0
     most_bytes: int = 64 << 20
     longest: timedelta = timedelta(hours=24)
+    most_waiting: int = 50_000  # lines kept while a file is being rewritten
 
 
 class Recorder:
@@ -141,7 +141,7 @@ class Recorder:
         self._flush(wait=False)
 
     def _put(self, path: Path, event: Event) -> None:
-        if len(self._waiting) >= _HELD_BACK:
+        if len(self._waiting) >= self._settings.most_waiting:
             self._lost += 1
             return
         self._waiting.append((path, event_to_line(event).encode() + b"\n"))

@@ -316,4 +316,6 @@ def _after_name(text: str, own_names: frozenset[str]) -> str:
 
 
 def _may_quote(line: HistoryLine, to: Message) -> bool:
-    return line.kind == "message" and line.id != to.id and line.author is not None
+    """Return whether a line can be told as an answer: somebody's words, which are no question themselves."""
+    asks = line.text.rstrip().endswith("?")
+    return line.kind == "message" and line.id != to.id and line.author is not None and not asks

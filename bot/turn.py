@@ -220,7 +220,7 @@ def _report(outcome: TurnOutcome) -> None:
         lines=len(turn.batch.lines),
         new_lines=outcome.new_lines,
         flush_reason=turn.batch.flush_reason,
-        **(_recall_fields(turn.recall) if turn.recall else {}),
+        **(_of_memory(turn.recall) if turn.recall else {}),
         said=turn.said.state,
         reason=turn.said.reason,
         model=turn.said.model,
@@ -231,7 +231,7 @@ def _report(outcome: TurnOutcome) -> None:
     )
 
 
-def _recall_fields(recall: Recall) -> dict[str, Any]:
+def _of_memory(recall: Recall) -> dict[str, Any]:
     return {
         "plan": kinds_of(request.name for request in recall.plan.requests),
         "items": len(recall.block.items),

@@ -23,6 +23,7 @@ from memory import BotIdentity, Channel, Clock, Deletion, Event, StreamEvent
 log = structlog.get_logger(__name__)
 Take = Callable[[Event], None]
 _UNAUTHORISED, _FORBIDDEN, _TOO_MANY, _SERVER = 401, 403, 429, 500
+_SESSION_GONE = frozenset({400})  # the socket that it was asked for is being replaced
 ENDED = "the bot's token has ended and Twitch will not refresh it; run `ricordo login`"
 _Kind = type[eventsub.SubscriptionPayload]
 _MODERATION: tuple[_Kind, ...] = (
@@ -121,9 +122,15 @@ class TwitchConnection:
         await client.discard_dead_sockets()
         heard = (self.living() & await self._listed(client)) | self._refused
         missing = [kind for kind in (*self._required, *self._optional) if kind.type not in heard]
-        for kind in missing:
-            with _our_errors(f"subscribe again to {kind.type}"):
-                await self._subscribe(client, kind)
+        failed: LiveError | None = None
+        for kind in missing:  # one that fails keeps no other from being heard
+            try:
+                with _our_errors(f"subscribe again to {kind.type}", passing=_SESSION_GONE):
+                    await self._subscribe(client, kind)
+            except LiveError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
         return [kind.type for kind in missing]
 
     async def _listed(self, client: "_Client") -> set[str]:
@@ -332,8 +339,11 @@ def _nowhere(event: Event) -> None:
 
 
 @contextmanager
-def _our_errors(doing: str) -> Iterator[None]:
-    """Turn TwitchIO's errors into ours. Their texts and causes are dropped: they hold tokens and client secrets."""
+def _our_errors(doing: str, *, passing: frozenset[int] = frozenset()) -> Iterator[None]:
+    """Turn TwitchIO's errors into ours; of `passing` statuses another attempt may do better.
+
+    Their texts and causes are dropped: they hold tokens and client secrets.
+    """
     try:
         yield
     except twitchio.InvalidTokenException as error:
@@ -342,7 +352,7 @@ def _our_errors(doing: str) -> Iterator[None]:
         msg = "Twitch does not accept the bot's token and will not refresh it; run `ricordo login` to give it a new one"
         raise TwitchRefused(msg) from None
     except twitchio.HTTPException as error:
-        if _passes(error.status):
+        if _passes(error.status) or error.status in passing:
             raise _later(doing, error.status) from None
         if _ended(error):
             raise TwitchRefused(ENDED) from None

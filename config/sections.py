@@ -48,12 +48,9 @@ class Twitch(Section):
     bot: str = Field(default="", description="Login of the bot's account. `ricordo login` takes no other.")
     redirect_port: Annotated[int, Field(ge=0, le=65535)] = Field(
         default=17563,
-        description="Port of the page on this machine that a browser is sent back to: register http://localhost:PORT. 0: a "
-        "free one.",
+        description="Port of the page here that a browser is sent back to: register http://localhost:PORT. 0: a free one.",
     )
-    token_file: Path = Field(
-        default=Path("twitch-tokens.json"), description="Where tokens are kept (mode 0600), inside data_dir."
-    )
+    token_file: Path = Field(default=Path("twitch-tokens.json"), description="Where tokens are (mode 0600), in data_dir.")
     client_secret: SecretStr = Field(
         default=SecretStr(""),
         description="Client secret. Environment or secrets file only.",
@@ -70,9 +67,7 @@ class Twitch(Section):
         json_schema_extra=SECRET,
     )
     notices: bool = Field(default=True, description="Also read subscriptions, raids, announcements and other notices.")
-    moderation: bool = Field(
-        default=True, description="Also follow deletions, time-outs and clears, and erase what they remove."
-    )
+    moderation: bool = Field(default=True, description="Also follow deletions, time-outs, clears; erase what they remove.")
     watchdog_seconds: float = Field(
         default=45.0,
         ge=0.05,
@@ -199,9 +194,7 @@ class Jobs(Section):
     batch: Positive = Field(default=16, description="Jobs taken at a time.")
     lease_seconds: Seconds = Field(default=60.0, description="How long a job may run before another attempt may take it.")
     max_attempts: Positive = Field(default=20, description="Temporary failures after which a job is buried.")
-    max_crashes: Positive = Field(
-        default=10, description="Crashes of the program with a job in hand, at last alone, after which it is buried."
-    )
+    max_crashes: Positive = Field(default=10, description="Crashes of the program after which a job in hand is buried.")
     backoff_base_seconds: Seconds = Field(default=5.0, description="First retry comes within this time.")
     backoff_cap_seconds: Seconds = Field(default=3600.0, description="Longest wait between retries.")
     drain_seconds: Seconds = Field(default=2.0, description="How often the scheduler looks for work that nobody announced.")

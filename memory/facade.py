@@ -76,6 +76,18 @@ class Memory:
             await _show(parts)
         return stored.new
 
+    async def observe_all(self, batches: Sequence[Batch]) -> int:
+        """Do the same for a backlog, in one transaction: for a bot that has no time left. Return how many lines were new.
+
+        Raises:
+            StoreUnavailable: nothing was stored; the caller keeps the batches and may try again.
+        """
+        parts = self._parts
+        with parts.precedence.serving():
+            new = await parts.recorder.observe_all(batches)
+        await _show(parts)
+        return new
+
     async def recall(self, batch: Batch, recipe: Recipe | None = None, *, as_of: datetime | None = None) -> Recall:
         """Return what the memory has for this batch, always within its deadline; late and broken sources are named, not raised.
 

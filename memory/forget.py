@@ -96,14 +96,23 @@ class Forgetter:
     def _hide(self, connection: Connection, lines: Sequence[Any], at: int, receipt: Receipt, *, whole: bool = False) -> Receipt:
         chosen = {line.seq for line in lines}
         replies = [row for row in hiding.replies_made_of(connection, lines) if row.seq not in chosen]
+        asked_for = 0
         if not whole:
-            tombstones.bury(connection, "line", [row.id for row in lines], at)
+            ids = [row.id for row in lines]
+            tombstones.bury(connection, "line", ids, at)
+            asked_for = records.drop_made_of(connection, ids)
         hidden = hiding.hide(connection, lines, replies, at)
         made = records.drop_made_of(connection, [row.id for row in lines])
         receipt = replace(receipt, records=receipt.records + made)
         order_purge(connection, hidden, self._clock, nameless=whole)
         own = [row for row in lines if row.kind == "reply"]
-        return replace(receipt, lines=hidden.lines - len(own), replies=hidden.replies + len(own), documents=hidden.documents)
+        return replace(
+            receipt,
+            lines=hidden.lines - len(own),
+            replies=hidden.replies + len(own),
+            documents=hidden.documents,
+            records=receipt.records + asked_for,
+        )
 
     def _everything(self, connection: Connection, request: ForgetRequest, nothing: Receipt) -> Receipt:
         if request.only is not None:

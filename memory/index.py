@@ -115,6 +115,8 @@ class Indexer:
     async def purge(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Remove from the index what is gone from SQL: `documents` (collection -> ids), and `collections` that are empty there.
 
+        Of `stale` documents the old vectors go, where they have no new ones yet.
+
         Ids that live again, and collections that hold something, are left alone.
 
         Raises:
@@ -130,12 +132,25 @@ class Indexer:
         async with self._database.reading() as session:
             living = {collection: await documents.living(session, collection, ids) for collection, ids in wanted.items()}
             populated = await documents.populated(session, list(wanted))
+        for collection, ids in (await self._unindexed(payloads)).items():
+            await self._vectors.delete(collection, ids)
         for collection, ids in wanted.items():
             if collection not in populated:
                 await self._vectors.drop(collection)
             else:
                 gone = [identity for identity in dict.fromkeys(ids) if identity not in living[collection]]
                 await self._vectors.delete(collection, gone)
+
+    async def _unindexed(self, payloads: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+        """Return those of the `stale` documents that were not given a new vector yet, by collection."""
+        stale = [identity for payload in payloads for identity in payload.get("stale", ())]
+        found: dict[str, list[str]] = {}
+        if stale:
+            async with self._database.reading() as session:
+                for document in await documents.of_jobs(session, [{"documents": stale}]):
+                    if document.model is None:
+                        found.setdefault(document.collection, []).append(document.id)
+        return found
 
     async def reindex(self) -> int:
         """Bring every document that lacks a vector of the present model into the index; return how many there were.

@@ -106,7 +106,11 @@ class Purger:
         if erasure.removed:
             payload: dict[str, Any] = {"documents": erasure.removed}
             outbox.enqueue(connection, kind="purge", key=f"purge:lines:{name}", payload=payload, now=now, again=True)
-        if erasure.rewritten:
+        if (
+            erasure.rewritten
+        ):  # their old vectors go first: a new one under the same id would leave the old numbers in the files
+            payload = {"documents": {}, "stale": erasure.rewritten}
+            outbox.enqueue(connection, kind="purge", key=f"purge:stale:{name}", payload=payload, now=now, again=True)
             payload = {"documents": erasure.rewritten}
             outbox.enqueue(connection, kind="index", key=f"index:purged:{name}", payload=payload, now=now, again=True)
         if erasure.unread:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 ForgetScope = Literal["viewer", "words", "item", "last", "everything"]
-Verb = str  # forget | correct | opt_out | opt_in | undo | rollback, or the name of a state tool
+Verb = str  # forget | correct | moderated | opt_out | opt_in | undo | rollback, or the name of a state tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class AuditEntry:
 
     at: datetime
     verb: Verb
-    by: str | None  # a viewer id; None: whoever runs the program
+    by: str | None  # a viewer id; None: whoever runs the program, or the platform's moderation
     viewer_id: str | None
     lines: int
     replies: int

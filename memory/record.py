@@ -16,7 +16,8 @@ from memory.clock import Clock
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion
 from memory.model import Batch, Stream, Turn
-from memory.store import episodes, fading, lore, optouts, state_calls, streams, tombstones, viewers
+from memory.receipts import Receipt
+from memory.store import audit, episodes, fading, lore, optouts, state_calls, streams, tombstones, viewers
 from memory.store.collections import collection_name
 from memory.store.database import Database
 from memory.store.document_writes import LINE, put
@@ -88,11 +89,26 @@ class Recorder:
         """Store the batch's lines and viewers and open its turn; return what was stored."""
 
         def write(connection: Connection) -> tuple[episodes.Stored, viewers.Seen]:
-            stream, kept = self._stream(connection, batch.stream_id), _without_opted_out(connection, batch)
-            nothing = episodes.Stored(stream_id=stream.id, new=0, shown=())
-            return _observe(connection, kept, stream) if kept else (nothing, viewers.Seen())
+            return self._observe(connection, batch)
 
         return (await self._database.write(write, committed=lambda done: self._book.note(done[1])))[0]
+
+    async def observe_all(self, batches: Sequence[Batch]) -> int:
+        """Do the same with many batches in one transaction; return how many lines were new."""
+
+        def write(connection: Connection) -> list[tuple[episodes.Stored, viewers.Seen]]:
+            return [self._observe(connection, batch) for batch in batches]
+
+        def note(done: list[tuple[episodes.Stored, viewers.Seen]]) -> None:
+            for _, seen in done:
+                self._book.note(seen)
+
+        return sum(stored.new for stored, _ in await self._database.write(write, committed=note))
+
+    def _observe(self, connection: Connection, batch: Batch) -> tuple[episodes.Stored, viewers.Seen]:
+        stream, kept = self._stream(connection, batch.stream_id), _without_opted_out(connection, batch)
+        nothing = episodes.Stored(stream_id=stream.id, new=0, shown=())
+        return _observe(connection, kept, stream) if kept else (nothing, viewers.Seen())
 
     async def record(self, turn: Turn) -> bool:
         """Store what came of a turn: its reply, its documents and its jobs; return whether the history has new lines by it.
@@ -194,11 +210,12 @@ class Recorder:
             ids = list(connection.scalars(select(LINE.c.id).where(*written).order_by(LINE.c.seq)))
         erasure = erase_lines(connection, ids, at)
         self._after_erasure(connection, ids, erasure)
+        _write_down(connection, deletion, clean(target), erasure)
         return erasure.lines
 
     def _after_erasure(self, connection: Connection, ids: Sequence[str], erasure: Erasure) -> None:
         name = str(uuid5(_JOBS, "\x1f".join(sorted(ids))))
-        if erasure.removed:
+        if erasure.lines or erasure.removed:  # also where nothing was made of them yet: their bytes are to leave the files
             self._purge(connection, f"purge:{name}", erasure.removed)
         if erasure.rewritten:
             self._index(connection, f"index:erased:{name}", erasure.rewritten)
@@ -230,6 +247,14 @@ class Recorder:
 
     def _job(self, connection: Connection, kind: str, key: str, payload: Mapping[str, Any], *, again: bool = False) -> None:
         self._enqueue(connection, kind=kind, key=key, payload=payload, now=self._clock.now(), again=again)
+
+
+def _write_down(connection: Connection, deletion: Deletion, target: str, erasure: Erasure) -> None:
+    """Note in the audit what moderation took back, and whose it was; the platform does not say by whom."""
+    whose = target if deletion.scope == "user" else connection.scalar(select(LINE.c.viewer_id).where(LINE.c.id == target))
+    documents = sum(map(len, erasure.removed.values()))
+    done = Receipt(verb="moderated", at=deletion.at, viewer_id=whose, lines=erasure.lines, documents=documents)
+    audit.note(connection, done, None)
 
 
 def _note_use(connection: Connection, turn: Turn) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import os
 import shutil
 import sys
@@ -149,7 +150,8 @@ async def running(config: Path, twitch: FakeTwitch, own: Settings) -> AsyncItera
     with log.open("wb") as written:
         bot = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "replays", "run", "--config", config.name,
-            cwd=config.parent, env=environment(own), stdin=asyncio.subprocess.DEVNULL, stdout=written, stderr=written,
+            cwd=config.parent, env=environment(own), stdin=asyncio.subprocess.DEVNULL, stdout=written,
+            stderr=written, start_new_session=True,
         )  # fmt: skip
         try:
             async with asyncio.timeout(START_SECONDS):
@@ -226,9 +228,16 @@ class Keyboard:
         threading.Thread(target=self._read, name="keyboard", daemon=True).start()
 
     def _read(self) -> None:
-        for line in sys.stdin:
-            self._loop.call_soon_threadsafe(self.lines.put_nowait, line)
-        self._loop.call_soon_threadsafe(self.lines.put_nowait, None)
+        begun = b""
+        while read := os.read(0, 65_536):  # not `sys.stdin`: its lock, held here, would spoil the end of the program
+            *lines, begun = (begun + read).split(b"\n")
+            self._hand_over(*(line.decode("utf-8", "replace") for line in lines))
+        self._hand_over(*([begun.decode("utf-8", "replace")] if begun else []), None)
+
+    def _hand_over(self, *lines: str | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the demo is over
+            for line in lines:
+                self._loop.call_soon_threadsafe(self.lines.put_nowait, line)
 
 
 async def play(chat: Chat, log: Path, every: float, console: Console) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from bot.app import open_channel_memory
@@ -20,6 +21,7 @@ app = typer.Typer()
 STATES = ("ready", "leased", "done", "dead")
 AT_A_TIME = 500  # jobs between two looks at how many are left
 _HOUR, _MINUTE, _DAY = 3600, 60, 86_400
+_PIPED = 320  # columns
 IdsArgument = Annotated[list[int], typer.Argument(help="Ids of jobs, as `ricordo jobs` lists them.", show_default=False)]
 
 
@@ -50,7 +52,8 @@ def listed(
         print_json(rows)
         return
     if rows:
-        out.print(_table(rows, clock.now()), soft_wrap=False)
+        wide = out if out.is_terminal else Console(file=out.file, width=_PIPED, highlight=False)  # a script reads no folds
+        wide.print(_table(rows, clock.now()), soft_wrap=False)
     counted = ", ".join(f"{count:,} {name}" for name, count in figures.jobs.items())
     out.print(f"{counted}; lag: {lag_told(figures.lag_jobs, figures.lag_seconds)}")
 

@@ -98,6 +98,7 @@ def apply(connection: Connection, removals: Removals, now: datetime) -> int:
         if scope != "line" or key not in removals.deleted:
             _remove(connection, scope, key, at)
     gone = [row for row in _of(connection, removals.deleted) if row.deleted_at is None]
+    records.drop_made_of(connection, list(removals.deleted))
     _hide(connection, gone, removals.deleted, replies=False)  # those that went with them are named themselves
     for (scope, key), at in missing.items():
         tombstones.bury(connection, scope, [key], at)
@@ -127,6 +128,7 @@ def _opt(connection: Connection, missing: Mapping[tuple[str, str], int], removal
 
 def _remove(connection: Connection, scope: str, key: str, at: int) -> None:
     if scope == "line":
+        records.drop_made_of(connection, [key])
         lines = [row for row in _of(connection, {key: at}) if row.deleted_at is None]
         _hide(connection, lines, {key: at})
     elif scope == "viewer" and key != EVERYBODY:

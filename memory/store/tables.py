@@ -262,7 +262,7 @@ class AuditRow(Row, table=True):
     __tablename__ = "audit"
     seq: int | None = _key()
     at: int = Field(sa_type=BigInteger)
-    verb: str = Field(sa_type=String(12))  # forget | correct | opt_out | opt_in | undo | rollback | a state tool
+    verb: str = Field(sa_type=String(12))  # forget | correct | moderated | opt_out | opt_in | undo | rollback | a state tool
     by: str | None = None
     viewer_id: str | None = None
     lines: int = 0

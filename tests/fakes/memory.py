@@ -59,6 +59,9 @@ class FakeMemory(Memory):
         self.lines |= {line.id: line for line in new}
         return len(new)
 
+    async def observe_all(self, batches: Sequence[Batch]) -> int:
+        return sum([await self.observe(batch) for batch in batches])
+
     async def recall(self, batch: Batch, recipe: Recipe | None = None, *, as_of: datetime | None = None) -> Recall:
         self._call("recall")
         if self.on_recall is not None:

@@ -67,7 +67,7 @@ class Gun:
 
 
 def worker_of(database: Database, sink: FileVectors, gun: Gun, life: dict[str, Any]) -> Worker:
-    limits = replace(QUICK, backoff_base_seconds=0.02, max_crashes=1000)
+    limits = replace(QUICK, backoff_base_seconds=0.02)
     made = Careless if life["careless"] else Worker
     worker = made(database, clock=WallClock(), limits=limits, random=Random(life["seed"]))
     indexer = Indexer(database, vectors=sink, embedder=NotedEmbedder(), clock=WallClock())

@@ -23,6 +23,7 @@ from memory import (
     MemorySettings,
     SchemaTooNew,
     StateCall,
+    StateOrder,
     StoreUnavailable,
     WrongChannel,
     back_up,
@@ -185,6 +186,28 @@ async def test_a_record_that_was_forgotten_by_its_words_stays_away(tmp_path: Pat
     async with opened(folder) as memory:
         await memory.forget(forgetting("words", viewer_id=ALICE.id, words="sedano"))
         await memory.run_jobs()
+    await put_back(file, folder)
+    assert look(folder / "memory.db", "SELECT count(*) FROM state_record") == [(0,)]
+    assert not files_with(folder, "sedano")
+
+
+@pytest.mark.parametrize("way", ["item", "words", "message", "user"])
+async def test_a_record_goes_with_the_message_that_asked_for_it_and_no_backup_brings_it_back(tmp_path: Path, way: str) -> None:
+    folder, file = await a_memory(tmp_path / "m"), tmp_path / "b.ricordo"
+    call = StateCall(at=NOON, tool="note_set", arguments={"id": "n1", "viewer": ALICE.id, "text": "odia il sedano"})
+    async with opened(folder) as memory:
+        await memory.change_state(StateOrder(call=call, source="m3"))
+    await a_backup(folder, file)
+    async with opened(folder) as memory:
+        await memory.begin_stream(a_stream("s1"))
+        if way in {"item", "words"}:
+            asked = {"id": "m3"} if way == "item" else {"viewer_id": ALICE.id, "words": "divano"}
+            assert (await memory.forget(forgetting(way, **asked))).records == 1
+        else:
+            ids = {"message_id": "m3"} if way == "message" else {"user_id": ALICE.id}
+            await memory.delete("s1", Deletion(at=LATER, scope=way, **ids))  # type: ignore[arg-type] # one of two
+        await memory.run_jobs()
+    assert look(folder / "memory.db", "SELECT count(*) FROM state_record") == [(0,)]
     await put_back(file, folder)
     assert look(folder / "memory.db", "SELECT count(*) FROM state_record") == [(0,)]
     assert not files_with(folder, "sedano")

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_quick_benchmarks_without_data_print_every_figure(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--quick", "--json", "--out", str(tmp_path)]
     environment = os.environ | {"RICORDO_DATA": str(tmp_path / "absent")}

@@ -227,3 +227,16 @@ async def test_a_recorded_answer_to_a_message_deleted_before_it_keeps_no_words(t
         await store.recorder.record_reply("s1", BotReply(at=at(7), text="a tutti", in_reply_to=("m1", "m2"), id="r2"))
         assert "segretissimo" not in await everything(store)
         assert [line.id for line in await store.reader.history("s1", 10)] == ["m2", "r2"]
+
+
+async def test_what_moderation_took_back_is_in_the_audit_once_with_whose_it_was_and_no_words(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.observe_and_record(message("m1", "segretissimo"), message("m2", "anche questo"), message("m3", user=BOB))
+        for deletion in (of_message("m1"), of_message("m1"), of_message("mai visto"), of_user("1001", second=12)):
+            await store.recorder.delete("s1", deletion)
+        await store.recorder.delete("s1", Deletion(at=at(13), scope="chat"))
+        told = await store.rows("SELECT verb, by, viewer_id, at, lines, documents FROM audit ORDER BY seq")
+        assert told == [
+            ("moderated", None, "1001", milliseconds(at(10)), 1, 1),
+            ("moderated", None, "1001", milliseconds(at(12)), 1, 1),
+        ]

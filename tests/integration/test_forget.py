@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders_forget import LATER, everything_held, files_with, forgetting, moment, said
 from builders_memory import BOB, a_past_stream, asked, opened, shown, tell
@@ -30,6 +31,12 @@ from memory import (
 from memory.model import Block
 
 CAT = asked("come si chiama il mio gatto?")
+
+
+def files_holding(directory: Path, content: bytes) -> list[str]:
+    return [path.name for path in sorted(directory.rglob("*")) if path.is_file() and content in path.read_bytes()]
+
+
 ALL_OF_ALICE = forgetting("viewer", viewer_id="101")
 
 
@@ -300,14 +307,14 @@ async def test_no_byte_of_what_was_forgotten_is_left_in_any_file(tmp_path: Path)
     await embedder.close()
 
 
-async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_also_those_of_lines_in_whole_turns(
+async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_behind_whatever_stands_before_it(
     tmp_path: Path,
 ) -> None:
-    texts = ["ho una  gatta   grigia", "ho una gatta grigia", "anche la mia gatta è grigia"]
+    texts = ["ho una gatta grigia", "anche la mia gatta è grigia"]
     embedder = CachedEmbedder(HashEmbedder(dimension=32), EmbeddingCache(tmp_path / "embeddings.db"), symmetric=True)
     async with opened(tmp_path, embedder) as memory:
         await memory.begin_stream(a_stream())
-        await tell(memory, a_batch(a_message("m1", texts[0], after=1), a_message("m2", texts[2], user=BOB, after=2)))
+        await tell(memory, a_batch(a_message("m1", texts[0], after=1), a_message("m2", texts[1], user=BOB, after=2)))
         await memory.run_jobs()
         before = embedder.misses
         await embedder.embed(texts)
@@ -318,6 +325,22 @@ async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_also_tho
         await embedder.embed(texts)
         assert embedder.misses == before + 1  # both spellings of hers have one vector; what Bob said stays
     await embedder.close()
+
+
+async def test_the_old_vector_of_a_shared_turn_leaves_the_files_with_the_words_it_was_made_of(tmp_path: Path) -> None:
+    embedder = HashEmbedder(dimension=32)
+    texts = ["ho una gatta grigia", "anche la mia gatta è grigia"]
+    async with opened(tmp_path, embedder) as memory:
+        await memory.begin_stream(a_stream())
+        await tell(memory, a_batch(a_message("m1", texts[0], after=1), a_message("m2", texts[1], user=BOB, after=2)))
+        await memory.run_jobs()
+        mean = (await embedder.embed(texts)).sum(axis=0) / 2
+        old = (mean / np.linalg.norm(mean)).astype("<f4").tobytes()[:12]
+        assert files_holding(tmp_path / "chroma", old) != []
+        await memory.forget(ALL_OF_ALICE)
+        await memory.run_jobs()
+        assert files_holding(tmp_path / "chroma", old) == []
+        assert len((await memory.recall(asked("cosa si è detto prima della gatta?", user=BOB))).plan.requests) > 0
 
 
 async def test_the_copy_that_an_upgrade_left_goes_with_the_bytes(tmp_path: Path) -> None:

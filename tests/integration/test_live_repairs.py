@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,27 @@ async def test_a_reconnect_that_is_never_greeted_is_repaired(fake: FakeTwitch, t
         fake.welcomes = True
         assert "channel.chat.message" in await _repaired(live)
         assert await _answers(live)
+
+
+async def test_a_session_that_is_being_replaced_is_no_refusal(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        fake.lose("channel.chat.message")
+        fake.forbidden["channel.chat.message"] = 400
+        with pytest.raises(TwitchUnreachable, match="HTTP 400"):
+            await live.connection.check()
+        fake.forbidden.clear()
+        assert "channel.chat.message" in await _repaired(live)
+        assert await _answers(live)
+
+
+async def test_a_subscription_that_fails_keeps_no_other_from_being_repaired(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        fake.lose("channel.chat.message")
+        fake.lose("stream.offline")
+        fake.forbidden["channel.chat.message"] = 500
+        with pytest.raises(TwitchUnreachable, match="HTTP 500"):
+            await live.connection.check()
+        assert "stream.offline" in fake.heard_types()
 
 
 async def test_the_watchdog_repairs_without_being_asked(fake: FakeTwitch, tmp_path: Path) -> None:
@@ -222,13 +244,13 @@ async def test_a_check_that_never_ends_counts_as_a_failure() -> None:
 
 
 async def test_a_database_that_stays_away_ends_the_evening_with_its_own_error() -> None:
-    bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears()
+    bench, ears = Bench(settings=replace(FAST, waiting_steps=20), clock=WallClock()), _Ears()
     bench.memory.away = {"begin_stream", "observe"}
     running = asyncio.create_task(
         run_live(bench.loop, ears, LiveSettings(store_seconds=0.2), bench.clock, stopping=Stopping(leave=lambda _: None))
     )
     await asyncio.sleep(0.02)
-    for number in range(20 * 600):  # batches are longer in a crowd
+    for number in range(20 * 60):  # batches are longer in a crowd
         ears.take(message("ciao", seconds=number))
     with pytest.raises(StoreUnavailable):
         await running

@@ -158,6 +158,15 @@ async def test_a_stream_has_a_budget(tmp_path: Path) -> None:
         assert await stated(memory) == []
 
 
+async def test_an_answer_is_remembered_by_what_was_asked(tmp_path: Path) -> None:
+    answers = [pointing(POST, {"slot": "home", "quote": "from nowhere", "object": "nowhere"}), says(NOTHING)]
+    async with FakeLlmServer(answers) as server, reading(tmp_path, server) as memory:
+        await past(memory, line("m1", TEXT))
+        await past(memory, line("m2", TEXT, user=BOB))
+        assert len(server.requests) == 1
+        assert await stated(memory, "202") == [TEXT]
+
+
 async def test_what_was_spent_is_known_after_a_restart(tmp_path: Path) -> None:
     limits = Reading(tokens_per_stream=700)
     async with FakeLlmServer([says(NOTHING)], quirks=["no_usage"]) as server:

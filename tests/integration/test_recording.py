@@ -198,6 +198,43 @@ async def test_lines_heard_while_a_file_is_rewritten_are_written_afterwards(tmp_
         assert texts_of(tmp_path)[-1] == "nel frattempo"
 
 
+async def test_a_recording_that_cannot_be_rewritten_now_is_cleaned_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = tmp_path / "recordings" / ".lock"
+    async with recorded(tmp_path) as evening:
+        lock.unlink()
+        lock.mkdir()  # nobody can hold the folder
+        await evening.play(message("!forgetme", seconds=20), message("!forgetme yes", seconds=25))
+        await evening.play(Deletion(at=at(26), scope="message", message_id="b1"))
+        await evening.settle()
+        assert files_with(tmp_path / "recordings", "Birba")
+        assert "recording_not_cleaned" in capsys.readouterr().out
+        lock.rmdir()
+        await evening.play(message("riecco", seconds=7200, message_id="c2", by="carl"))
+        await evening.settle()
+        assert files_with(tmp_path / "recordings", "Birba", "Nerone") == []
+        assert "riecco" in texts_of(tmp_path)
+
+
+async def test_lines_that_no_room_is_left_for_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with recorded(tmp_path, most_waiting=2) as evening:
+        with holding(tmp_path / "recordings", wait=True):
+            for number in range(5):
+                await evening.play(message(f"riga {number}", seconds=10 + number, message_id=f"r{number}"))
+        await evening.settle()
+    assert [text for text in texts_of(tmp_path) if text.startswith("riga")] == ["riga 0", "riga 1"]
+    assert "lines_lost=3" in capsys.readouterr().out
+
+
+async def test_the_keeper_writes_and_cleans_by_itself(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as evening, recording(evening.recorder):
+        await evening.play(Deletion(at=at(20), scope="message", message_id="a1"))
+        async with asyncio.timeout(30):
+            while files_with(tmp_path / "recordings", "Birba"):  # noqa: ASYNC110 - a thread works on it
+                await asyncio.sleep(0.01)
+
+
 async def test_a_torn_line_goes_with_the_next_erasure(tmp_path: Path) -> None:
     async with recorded(tmp_path) as evening:
         [path] = (tmp_path / "recordings").glob("*.jsonl")

@@ -109,7 +109,7 @@ async def test_deadline_covers_waiting_for_a_slot() -> None:
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             waiting = [group.create_task(_outcome(model)) for _ in range(4)]
         assert {type(task.result()) for task in waiting} == {LlmUnavailable}
-        assert server.most_in_flight == 1
+        assert len(server.requests) < len(waiting)  # the others ended while they waited
 
 
 async def _outcome(model: LanguageModel) -> Completion | LlmError:

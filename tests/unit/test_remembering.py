@@ -246,6 +246,17 @@ async def test_what_the_history_covers_is_quoted_from_it() -> None:
     assert nothing in [template.format(name="Marta") for template in TEXTS["it"].above]
 
 
+async def test_a_question_in_the_history_is_never_told_as_its_answer() -> None:
+    history = [
+        past_line("la mia gatta si chiama Briciola", ZENO, "h1"),
+        past_line("ricordo come si chiama la mia gatta?", ZENO, "h2"),
+    ]
+    said = await say(
+        "ricordo come si chiama la gatta di Zeno?", recall_of(history=history, plan=Plan(covered=True, language="it"))
+    )
+    assert "«la mia gatta si chiama Briciola»" in said
+
+
 async def test_same_turn_always_gives_the_same_words() -> None:
     recall = recall_of(item("il mio gatto si chiama Baffo"))
     assert len({await say("ricordo il mio gatto?", recall) for _ in range(5)}) == 1

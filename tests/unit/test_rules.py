@@ -53,7 +53,7 @@ def test_a_phrase_outside_the_notation_is_refused(phrase: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["a", "io", "prima", "what did", "the", "chi ha", "xo", "i", "who _"])
-@pytest.mark.parametrize("language", ["it", "en"])
+@pytest.mark.parametrize("language", ["it", "en", "es"])
 def test_no_rule_blows_up_on_repetition(language: str, word: str) -> None:
     rules = load_rules((language,))[0]
     text = spaced(f"{word} " * 2000 + "o" * 500)
@@ -96,7 +96,7 @@ def test_a_wrong_rule_file_is_refused_with_file_and_key(tmp_path: Path, old: str
 
 
 def test_a_language_without_a_file_is_refused_with_those_there_are() -> None:
-    with pytest.raises(RulesInvalid, match=r"'xx'.*en, it"):
+    with pytest.raises(RulesInvalid, match=r"'xx'.*en, es, it"):
         load_rules(("xx",))
     with pytest.raises(RulesInvalid, match="at least one"):
         load_rules(())
