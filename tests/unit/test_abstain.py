@@ -172,11 +172,12 @@ def test_a_line_that_is_not_indexed_yet_is_found_by_its_words() -> None:
     assert texts(gate([a_level("far", 0.36, dense=0.0, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == []
 
 
-def test_what_was_said_around_a_line_does_not_make_it_good_enough() -> None:
+def test_what_was_said_around_a_line_counts_half() -> None:
     poor = replace(an_evidence(a_document("poor", "p"), score=0.55), channels={"dense": 0.4, "beside": 1.0})
     assert gate([poor], PLAN, LEVEL)[0] == ()
     good = replace(poor, channels={"dense": 0.4, "beside": 0.0})
     assert texts(gate([good], PLAN, LEVEL)[0]) == ["poor"]
+    assert texts(gate([replace(poor, score=0.75)], PLAN, LEVEL)[0]) == ["poor"]
 
 
 def test_a_gate_that_is_off_bounds_the_number_of_hits_alone() -> None:
