@@ -8,6 +8,7 @@ from bot.cli.shell import CommandFailed, err
 from memory import DirectoryInUse, JobRow, Jobs, refuse_in_use
 
 LOOK_SECONDS = 0.5
+PATIENT_SECONDS = 60.0  # a bot at work takes a job up, or a stretch further, well within this
 
 
 def in_use(folder: Path) -> bool:
@@ -20,18 +21,32 @@ def in_use(folder: Path) -> bool:
 
 
 async def waited_for(
-    jobs: Jobs, prefix: str, folder: Path, *, ended: Callable[[Sequence[JobRow]], bool], told: Callable[[Sequence[JobRow]], str]
+    jobs: Jobs,
+    prefix: str,
+    folder: Path,
+    *,
+    ended: Callable[[Sequence[JobRow]], bool],
+    told: Callable[[Sequence[JobRow]], str],
+    patience: float = PATIENT_SECONDS,
 ) -> list[JobRow]:
     """Return the jobs whose keys begin with `prefix`, once they have `ended`; meanwhile `told` says how far they are.
 
     Raises:
-        CommandFailed: one of them gave up, or the bot was stopped.
+        CommandFailed: one of them gave up, the bot was stopped, or nothing moved for `patience` seconds.
     """
+    loop = asyncio.get_running_loop()
+    before: list[JobRow] = []
+    moved = loop.time()
     with err.status("the running bot has been asked") as status:
         while True:
             rows = await jobs.keyed(prefix)
             if ended(rows):
                 return rows
+            if rows != before:
+                before, moved = rows, loop.time()
+            if loop.time() - moved >= patience:
+                text = "what uses the folder does not take it up; it stays asked: `ricordo jobs` shows when it is done"
+                raise CommandFailed(text)
             if dead := next((row for row in rows if row.state == "dead"), None):
                 text = f"the bot gave up: {dead.last_error}; `ricordo jobs retry {dead.id}` has it try again"
                 raise CommandFailed(text)

@@ -175,8 +175,8 @@ def test_a_second_process_on_one_data_directory_is_refused_and_may_still_read(tm
             ricordo(*arguments, cwd=tmp_path)
             for arguments in (
                 ("replay", log, "--out", "out"),
-                ("reindex", "--data", "out"),
-                ("jobs", "retry", "1", "--data", "out"),
+                ("jobs", "drain", "--data", "out"),
+                ("forget", "--viewer", "alba", "--yes", "--data", "out"),
             )
         ]
         read = ricordo("memory", "show", "alba", "--data", "out", cwd=tmp_path)
