@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import pty
 import re
 import socket
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -135,20 +138,24 @@ def demo_memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_top_ends_on_q_escape_and_ctrl_c(demo_memory: Path, key: bytes) -> None:
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
+    with subprocess.Popen(
         [sys.executable, "-c", ON_A_TERMINAL, *TOP], cwd=demo_memory, stdin=theirs, stdout=theirs, stderr=theirs,
         env=clean_environment(demo_memory, TERM="xterm"),
-    )  # fmt: skip
-    os.close(theirs)
-    seen = b""
-    while b"Briciola" not in seen:
-        seen += os.read(ours, 4096)
-    os.write(ours, key)
-    with contextlib.suppress(OSError):  # the terminal is gone with the program
-        while more := os.read(ours, 4096):
-            seen += more
-    os.close(ours)
-    assert process.wait(20) == 0
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        try:
+            seen = b""
+            while b"Briciola" not in seen:
+                seen += os.read(ours, 4096)
+            os.write(ours, key)
+            with contextlib.suppress(OSError):  # the terminal is gone with the program
+                while more := os.read(ours, 4096):
+                    seen += more
+            assert process.wait(20) == 0
+        finally:
+            os.close(ours)
+            process.kill()
     assert b"no bot is running here" in seen
     assert b"Traceback" not in seen
 
