@@ -28,7 +28,7 @@ demo-live: $(STAMP) ## Talk to the live bot in this terminal, without a Twitch a
 	$(BIN)/python tests/demo_live.py $(ARGS)
 
 test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term --cov-fail-under=90
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov --cov-report=term --cov-fail-under=90
 
 chaos: $(STAMP) ## Kill the bot hundreds of times, at random and at every step (up to 15 minutes)
 	$(BIN)/python -m pytest tests/chaos -m 'chaos or not chaos' -rP --quiet --override-ini='addopts=--import-mode=importlib --strict-markers'
