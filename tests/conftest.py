@@ -1,5 +1,6 @@
 """Fixtures of more than one file, and the watch that no test writes a secret."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,15 @@ from leak_watch import pytest_runtest_makereport as pytest_runtest_makereport
 from leak_watch import pytest_runtest_setup as pytest_runtest_setup
 
 from replays.cli import main
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's background gives it: programs under test would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _plain_logs() -> None:
+    """Forget how a test before set the logs up: its level would hold back what this one looks for."""
+    structlog.reset_defaults()
 
 
 @pytest.fixture

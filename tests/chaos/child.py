@@ -187,8 +187,14 @@ async def live(out: Path, life: dict[str, Any]) -> None:
             await filling
         if life["settle"]:
             await loop.start()
-            while await memory.run_jobs() or (await memory.health()).jobs["ready"]:  # noqa: ASYNC110 - what failed waits for its next try
+            while await memory.run_jobs() or await _under_way(memory):  # noqa: ASYNC110 - what failed waits for its next try
                 await asyncio.sleep(0.1)
+
+
+async def _under_way(memory: Memory) -> bool:
+    """Tell whether a job waits, or is in the worker's hands."""
+    jobs = (await memory.health()).jobs
+    return jobs.get("ready", 0) + jobs.get("leased", 0) > 0
 
 
 async def fill(out: Path, first: float, seconds: float) -> None:

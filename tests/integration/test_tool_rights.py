@@ -52,8 +52,8 @@ async def test_a_moderator_in_the_batch_gives_a_viewer_no_rights(tmp_path: Path)
 
 async def test_badges_of_a_shared_chat_are_not_those_of_this_one(tmp_path: Path) -> None:
     async with a_talk(tmp_path, asks("note_set", text="niente spoiler", everybody=True), says("no")) as talk:
-        loop = talk.chat.loop
-        loop._settings = replace(loop._settings, foreign_chat=True)
+        admission = talk.chat.loop._admission
+        admission._settings = replace(admission._settings, foreign_chat=True)
         foreign = to_bot("segna niente spoiler", badges=MOD, source_channel="777")
         assert "only a moderator" in await refused(talk, foreign)
 
