@@ -31,7 +31,7 @@ test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --cov --cov-report=term --cov-fail-under=90
 
 chaos: $(STAMP) ## Kill the bot hundreds of times, at random and at every step (up to 15 minutes)
-	$(BIN)/python -m pytest tests/chaos -m 'chaos or not chaos' -rP --quiet --override-ini='addopts=--import-mode=importlib --strict-markers'
+	$(BIN)/python -m pytest tests/chaos tests/integration/test_bench.py -m 'chaos or not chaos' -rP --quiet --override-ini='addopts=--import-mode=importlib --strict-markers'
 
 check: $(STAMP) ## Lint, types, import directions
 	$(BIN)/ruff check .
