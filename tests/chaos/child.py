@@ -40,6 +40,7 @@ PATIENT = {  # a slow machine must not change what is recalled
 SETTINGS = Settings.model_validate(
     {
         **PATIENT,
+        "jobs": {"lease_seconds": 15, "recover_seconds": 1},  # what a full disk left in hand comes back soon
         "batching": {"addressed_grace_seconds": 0.01, "quiet_seconds": 0.03, "longest_wait_seconds": 0.2},
         "manners": {"channel_cooldown_seconds": 0, "viewer_cooldown_seconds": 0, "repeat_seconds": 0},
     }

@@ -12,6 +12,7 @@ from fakes.hash_embedder import HashEmbedder
 from lore.entry import LoreEntry
 from memory import (
     BotReply,
+    Deadlines,
     DirectoryInUse,
     InvalidRow,
     Memory,
@@ -246,7 +247,8 @@ async def test_a_closed_memory_says_so_and_closes_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(recipes()))
 async def test_every_ablation_switches_off_what_it_names(name: str, tmp_path: Path) -> None:
-    recipe = recipes()[name]
+    slow = Deadlines(source_seconds=20, retrieve_seconds=30, recall_seconds=40)  # what is searched is asked, not how fast
+    recipe = replace(recipes()[name], deadlines=slow)
     async with opened(tmp_path) as memory:
         await a_past_stream(memory)
         recall = await memory.recall(asked("cosa ho detto del mio gatto nello scorso stream?"), recipe)
