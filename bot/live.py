@@ -140,6 +140,7 @@ async def run_live(
 
 
 async def _until_stopped(evening: _Evening) -> None:
+    failure: Exception | None = None
     try:
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(_serve(evening), name="serve")
@@ -155,7 +156,9 @@ async def _until_stopped(evening: _Evening) -> None:
             for task in (serving, stopping, *others):
                 task.cancel()
     except* (LiveError, BotMemoryError) as failed:
-        raise failed.exceptions[0] from None
+        failure = failed.exceptions[0]
+    if failure is not None:  # raised within `except*`, Python 3.11.3 and older would wrap it again
+        raise failure from None
 
 
 async def _told(event: asyncio.Event) -> None:

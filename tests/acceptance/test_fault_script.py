@@ -1,6 +1,7 @@
 """The shipped program, as a process, through everything that was seen to go wrong with Twitch in one evening."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
@@ -90,7 +91,8 @@ async def test_an_evening_with_every_fault_is_lived_through(twitch: FakeTwitch, 
         await play(evening, twitch_script.CONNECTION_FAULTS)
         assert sorted(set(evening.answered())) == sorted(evening.answered()), "something was answered twice"
         assert await bot.stop() == 0
-    assert f'File "{ROOT}' not in bot.output  # TwitchIO tells of what it cannot read; nothing of ours may fail
+    ours = re.findall(rf'File "{re.escape(str(ROOT))}/(?!\.venv/)[^"]*"', bot.output)
+    assert ours == []  # TwitchIO, in our `.venv`, tells of what it cannot read; nothing of ours may fail
     assert "senza una chiave" not in bot.output
     assert issued.leaks() == []
 
