@@ -147,6 +147,8 @@ from memory.state_verbs import Verb as Verb
 from memory.state_verbs import first_error as first_error
 from memory.state_verbs import verb_of as verb_of
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache
+from memory.store.heap import ARENA_MAX as ARENA_MAX
+from memory.store.heap import ask_allocator as ask_allocator
 from memory.store.recent import PastTurn as PastTurn
 from memory.timeline import Chronicle as Chronicle
 from memory.timeline import Decision as Decision

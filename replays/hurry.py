@@ -1,9 +1,9 @@
-"""What a long run asks of the process it runs in. No other module sets anything of the kind."""
+"""What a long run asks of the process it runs in."""
 
-import ctypes
 import sys
 
-_ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
+from memory import ARENA_MAX, ask_allocator
+
 _ARENAS = 2
 _TURN_SECONDS = 0.0005
 
@@ -13,10 +13,7 @@ def few_arenas() -> bool:
 
     Each arena keeps what its threads once used. Elsewhere than on glibc nothing happens.
     """
-    if sys.platform != "linux":
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and bool(mallopt(_ARENA_MAX, _ARENAS))
+    return ask_allocator(ARENA_MAX, _ARENAS)
 
 
 def short_turns() -> None:

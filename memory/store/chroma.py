@@ -19,6 +19,7 @@ from memory.ports import Vectors
 from memory.store.calls import Calls
 from memory.store.folder_client import Write
 from memory.store.folders import FolderLimits
+from memory.store.heap import overwrite_freed
 from memory.store.sharded import ShardedCollections
 from memory.store.vector_cache import VectorCache
 from memory.store.vector_writes import Writing, checked, merged
@@ -65,6 +66,7 @@ class ChromaIndex:
                 data_dir / "chroma", opener, limits=limits, exact_rows=exact_rows, give_way=give_way
             )  # fmt: skip
 
+        overwrite_freed()  # before any vector is held that may have to be forgotten
         store = await asyncio.to_thread(build)
         return cls(store, cache=VectorCache(max_bytes=cache_bytes, max_rows=exact_rows), read_threads=read_threads)
 

@@ -1,9 +1,6 @@
 """Forgetting through the memory's front door: at once out of reach, then out of every file."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -331,20 +328,6 @@ async def test_vectors_of_forgotten_words_leave_the_cache_of_embeddings_behind_w
 
 
 async def test_the_old_vector_of_a_shared_turn_leaves_the_files_with_the_words_it_was_made_of(tmp_path: Path) -> None:
-    if "PYTEST_XDIST_WORKER" in os.environ:  # seen to fail once among thousands of tests; alone it must hold
-        alone = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            f"{__file__}::test_the_old_vector_of_a_shared_turn_leaves_the_files_with_the_words_it_was_made_of",
-        ]
-        done = await asyncio.to_thread(subprocess.run, command, env=alone, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout
-        return
     embedder = HashEmbedder(dimension=32)
     texts = ["ho una gatta grigia", "anche la mia gatta è grigia"]
     async with opened(tmp_path, embedder) as memory:
