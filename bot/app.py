@@ -110,11 +110,17 @@ def recipe_of(settings: Settings) -> Recipe:
             fact_weights={"dense": fusion.fact_dense, "lexical": fusion.fact_lexical},
             recency_prior=fusion.recency_prior,
             salience_prior=fusion.salience_prior,
+            slot_weight=fusion.slot_weight,
+            worth_prior=fusion.worth_prior,
+            beside_weight=fusion.beside_weight,
         ),
         gate=Gate(
             dense_floor=retrieval.dense_floor,
             lexical_floor=retrieval.lexical_floor,
+            slot_floor=retrieval.slot_floor,
             fused_floor=retrieval.fused_floor,
+            answer_floor=retrieval.answer_floor,
+            lead=retrieval.lead,
             gap=retrieval.gap,
         ),
     )

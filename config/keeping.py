@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from config.sections import Count, Positive, Seconds, Section, Share
+from config.sections import Amount, Count, Positive, Section, Share
 
 
 class Facts(Section):
@@ -21,21 +21,21 @@ class Facts(Section):
 class Retention(Section):
     """How long each kind of data is kept, in days, from when it was said; 0 keeps it for ever. Orders to forget are faster."""
 
-    message_days: Seconds = Field(default=1095.0, description="What viewers wrote. A line stays while a fact rests on it.")
-    episode_days: Seconds = Field(default=1095.0, description="Whole turns of the chat, with what the bot said.")
-    fact_days: Seconds = Field(default=1825.0, description="What viewers said about themselves, since last said or used.")
-    claim_days: Seconds = Field(default=365.0, description="What viewers said about others, since last said or used.")
-    closed_record_days: Seconds = Field(default=365.0, description="Requests, notes and the like, once done or out of date.")
-    audit_days: Seconds = Field(default=1095.0, description="Who had what forgotten or corrected: ids and numbers, no words.")
-    backup_days: Seconds = Field(default=60.0, description="Backups made by the clock, whatever their number.")
-    done_job_days: Seconds = Field(default=7.0, description="Finished jobs.")
-    dead_job_days: Seconds = Field(default=90.0, description="Buried jobs, with their errors.")
+    message_days: Amount = Field(default=1095.0, description="What viewers wrote. A line stays while a fact rests on it.")
+    episode_days: Amount = Field(default=1095.0, description="Whole turns of the chat, with what the bot said.")
+    fact_days: Amount = Field(default=1825.0, description="What viewers said about themselves, since last said or used.")
+    claim_days: Amount = Field(default=365.0, description="What viewers said about others, since last said or used.")
+    closed_record_days: Amount = Field(default=365.0, description="Requests, notes and the like, once done or out of date.")
+    audit_days: Amount = Field(default=1095.0, description="Who had what forgotten or corrected: ids and numbers, no words.")
+    backup_days: Amount = Field(default=60.0, description="Backups made by the clock, whatever their number.")
+    done_job_days: Amount = Field(default=7.0, description="Finished jobs.")
+    dead_job_days: Amount = Field(default=90.0, description="Buried jobs, with their errors.")
 
 
 class Backup(Section):
     """Backups that are made while the bot runs. What chat has removed is taken out of them, too."""
 
-    every_hours: Seconds = Field(default=24.0, description="Time between two backups, in hours; 0 makes none.")
+    every_hours: Amount = Field(default=24.0, description="Time between two backups, in hours; 0 makes none.")
     keep: Positive = Field(default=3, description="Newest backups that are kept.")
     directory: Path = Field(
         default=Path("backups"), description="Where they lie; a relative folder is one inside each channel's memory."

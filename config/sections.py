@@ -138,7 +138,15 @@ class Retrieval(Section):
     lexical_floor: Weight = Field(
         default=3.0, description="BM25 score below which a hit among a viewer's own words counts for nothing."
     )
+    slot_floor: float = Field(
+        default=0.15, description="Likeness of kind (home, pet, work…) below which it counts for nothing."
+    )
     fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
+    answer_floor: Weight = Field(
+        default=0.53,
+        description="What a viewer's best hit must reach, or their memory gives nothing. Higher: silent more often.",
+    )
+    lead: Weight = Field(default=0.5, description="How much of its lead over the next hit is added to the best one for that.")
 
     @model_validator(mode="after")
     def _nested(self) -> "Retrieval":
@@ -163,6 +171,11 @@ class Fusion(Section):
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
     salience_prior: Weight = Field(default=0.05, description="What being important adds to a hit.")
+    slot_weight: Weight = Field(
+        default=0.4, description="Weight of being of the kind that is asked for, beside dense and lexical."
+    )
+    worth_prior: Weight = Field(default=0.4, description="What saying something of its author adds to a hit.")
+    beside_weight: Weight = Field(default=0.4, description="Weight of the question's words in the lines around a hit.")
 
 
 class Budget(Section):
