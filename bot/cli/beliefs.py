@@ -85,8 +85,7 @@ def rollback_command(
     Example: ricordo memory rollback gattomatto --since 2026-03-01T18:00:00Z --data out/demo/memory
     """
     settings, place = _place(config, data, channel)
-    begins = since if "T" in since or " " in since.strip() else f"{since.strip()}T00:00:00Z"
-    at = moment_of(begins, "--since") or datetime.now(UTC)
+    at = moment_of(since, "--since", begins=True)
     _report(asyncio.run(_rolled_back(settings, place, viewer, at)), as_json=as_json)
 
 

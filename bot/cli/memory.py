@@ -48,7 +48,10 @@ def show(
     Example: ricordo memory show gattomatto --as-of 2026-01-31 --data out/demo/memory
     """
     place = _place(config, data, channel)
-    times = {"as_of": moment_of(as_of, "--as-of"), "known_at": moment_of(known_at, "--known-at")}
+    times = {
+        "as_of": moment_of(as_of, "--as-of") if as_of is not None else None,
+        "known_at": moment_of(known_at, "--known-at") if known_at is not None else None,
+    }
     held = asyncio.run(_of_viewer(place.folder, viewer, limit, times))
     if as_json:
         print_json({name: value for name, value in asdict(held).items() if name != "names"})
@@ -151,19 +154,17 @@ async def _of_viewer(folder: Path, name: str, limit: int, times: Mapping[str, da
         )
 
 
-def moment_of(text: str | None, option: str) -> datetime | None:
-    """Return the moment that an option names: a date (its end, UTC) or a time of RFC 3339; None where it was left out.
+def moment_of(text: str, option: str, *, begins: bool = False) -> datetime:
+    """Return the moment that an option names: a time of RFC 3339, or a date (UTC): its end, or where it `begins`.
 
     Raises:
         CommandFailed: it is neither.
     """
-    if text is None:
-        return None
     try:
         at = datetime.fromisoformat(text.strip())
     except ValueError:
         raise CommandFailed(f"{option} {text!r} is no date: write 2026-03-01, or 2026-03-01T18:30:00Z", Exit.USAGE) from None
-    if len(text.strip()) == len("2026-03-01"):
+    if len(text.strip()) == len("2026-03-01") and not begins:
         at = at.replace(hour=23, minute=59, second=59)
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 

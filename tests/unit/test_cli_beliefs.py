@@ -110,3 +110,10 @@ def test_a_rollback_takes_one_authors_facts_back_and_is_in_the_audit(run: Run) -
 def test_the_shares_of_the_steps_are_counted(run: Run) -> None:
     assert "1 settled: time 1 (100%)" in run("memory", "stats")[1]
     assert json.loads(run("memory", "stats", "--json")[1])["settled_conflicts"]["time"] == 1
+
+
+@pytest.mark.usefixtures("data")
+def test_a_moment_that_is_none_is_refused_as_it_was_written(run: Run) -> None:
+    code, _, told = run("memory", "rollback", "alice", "--since", "garbage")
+    assert code == 2
+    assert "--since 'garbage' is no date" in told
