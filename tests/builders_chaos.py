@@ -1,25 +1,21 @@
 """Lives for the chaos tests: how they are started and shot, and what is found on disk afterwards."""
 
-import json
 import os
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import builders_lives
+from builders_lives import KILLED as KILLED
+from builders_lives import ROOT, Parent, parent
+
 from memory.rules import load_rules
 from memory.store.chroma import ChromaIndex
 from memory.worthiness import Meaning
 
-ROOT = Path(__file__).parent.parent
 CHILD = ROOT / "tests" / "chaos" / "child.py"
-KILLED = -signal.SIGKILL
 TURN_STEPS = (
     "<memory.record:Recorder.observe",
     ">memory.store.episodes:store_lines",
@@ -75,9 +71,9 @@ ALL_REPLAY_STEPS = (*START_STEPS, *TURN_STEPS, *JOB_STEPS, *PURGE_STEPS, *REPLAY
 
 @dataclass
 class Lives:
-    """The parent of all lives."""
+    """The lives of one parent."""
 
-    process: "subprocess.Popen[str]"
+    parent: Parent
     kills: int = 0
 
     def one(
@@ -98,15 +94,7 @@ class Lives:
         settle = not step and after is None
         life = {"out": str(out), "log": str(log or ""), "messages": messages, "settle": settle, "step": step, "passes": passes}
         life |= {"full": full, "patience": 30 if step else full[2] if full else 0.5}
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(life) + "\n")
-        self.process.stdin.flush()
-        child = int(self.process.stdout.readline())
-        if after is not None:
-            time.sleep(after)  # noqa: TID251 - no loop here
-            os.kill(child, signal.SIGKILL)
-        ended = int(self.process.stdout.readline())
+        ended = self.parent.one(life, after=after)
         self.kills += ended == KILLED
         return ended
 
@@ -115,23 +103,13 @@ class Lives:
 def lives() -> Iterator[Lives]:
     """Give a parent of lives; it ends with everything it started."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RICORDO_")}
-    environment |= {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
-    with subprocess.Popen(
-        [sys.executable, str(CHILD)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield Lives(process)
-        finally:
-            process.kill()
+    with parent(CHILD, environment) as started:
+        yield Lives(started)
 
 
 def rows(out: Path, statement: str) -> list[Any]:
     """Return what a life left in the database below `out`."""
-    file = sqlite3.connect(out / "memory" / "memory.db")
-    try:
-        return file.execute(statement).fetchall()
-    finally:
-        file.close()
+    return builders_lives.rows(out / "memory" / "memory.db", statement)
 
 
 def written(path: Path) -> list[str]:

@@ -7,18 +7,17 @@ functions of the product by their names: a renamed one fails the test. Nothing i
 import asyncio
 import importlib
 import inspect
-import json
 import os
 import random
 import resource
 import signal
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from builders_lives import serve
 from fakes.hash_embedder import HashEmbedder
 
 import bot.app
@@ -221,21 +220,14 @@ def main() -> None:
     vars(bot.app)["SpeakSettings"] = lambda **_: SpeakSettings(
         spacing_seconds=0, duplicate_seconds=0, per_window=1000
     )  # no pace
-    for line in sys.stdin:
-        life = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-            Gun(life["step"], life["passes"])
-            out = Path(life["out"])
-            out.mkdir(parents=True, exist_ok=True)
-            asyncio.run(replay(out, life) if life["log"] else live(out, life))
-            os._exit(0)
-        sys.stdout.write(f"{child}\n")
-        sys.stdout.flush()
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
-        sys.stdout.flush()
+    serve(lived)
+
+
+def lived(life: dict[str, Any]) -> None:
+    Gun(life["step"], life["passes"])
+    out = Path(life["out"])
+    out.mkdir(parents=True, exist_ok=True)
+    asyncio.run(replay(out, life) if life["log"] else live(out, life))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,8 @@ Started once; each line on stdin starts one life in a fork, so that a life costs
 """
 
 import asyncio
-import json
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from random import Random
 from typing import Any
 
 from builders_jobs import QUICK, add_turn, open_database
+from builders_lives import serve
 from fakes.file_vectors import FileVectors
 from fakes.noted_embedder import NotedEmbedder
 from sqlalchemy import Connection
@@ -132,18 +131,7 @@ async def create(directory: Path) -> None:
 def main() -> None:
     directory = Path(os.environ["JOBS_DIR"])
     asyncio.run(create(directory))
-    for line in sys.stdin:
-        life = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-            asyncio.run(live(directory, life) if life["first"] else settle(directory, life))
-            os._exit(0)
-        sys.stdout.write(f"{child}\n")
-        sys.stdout.flush()
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
-        sys.stdout.flush()
+    serve(lambda life: asyncio.run(live(directory, life) if life["first"] else settle(directory, life)))
 
 
 if __name__ == "__main__":

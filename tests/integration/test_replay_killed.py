@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
@@ -12,10 +11,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from builders_chaos import indexed, rows
 
 from bench.chat import write_chat
 from memory.rules import load_rules
-from memory.store.chroma import ChromaIndex
 from memory.worthiness import Meaning
 
 ROOT = Path(__file__).parent.parent.parent
@@ -48,14 +47,6 @@ def finish(log: Path, out: Path) -> None:
         assert process.wait() == 0
 
 
-def rows(out: Path, statement: str) -> list[Any]:
-    file = sqlite3.connect(out / "memory" / "memory.db")
-    try:
-        return file.execute(statement).fetchall()
-    finally:
-        file.close()
-
-
 def told(out: Path) -> list[dict[str, Any]]:
     turns = [json.loads(line) for line in (out / "turns.jsonl").read_text(encoding="utf-8").splitlines()]
     return [{key: value for key, value in turn.items() if key != "latency_ms"} for turn in turns]
@@ -67,15 +58,6 @@ def without_scores(turns: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], l
     for turn in turns:
         scores += [entry.pop("score") for entry in (*turn.get("items", ()), *turn.get("left_out", ()))]
     return turns, scores
-
-
-async def indexed(out: Path) -> dict[str, list[str]]:
-    index = await ChromaIndex.open(out / "memory")
-    try:
-        names = [name for (name,) in rows(out, "SELECT DISTINCT collection FROM document")]
-        return {name: sorted(await index.ids(name)) for name in sorted(names)}
-    finally:
-        await index.close()
 
 
 SAME = (
