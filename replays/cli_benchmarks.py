@@ -24,7 +24,7 @@ from config.settings import Settings, load_settings
 from memory import Clock, Memory, Recipe
 from replays.benchmarks.feeding import CHANNEL
 from replays.benchmarks.journal import Journal, digest_of
-from replays.benchmarks.judging import Judged, Judging, answer, calibrate, judged_summary, read_judge_cases
+from replays.benchmarks.judging import WRITTEN, Judged, Judging, answer, calibrate, judged_summary, read_judge_cases
 from replays.benchmarks.loading import BenchmarkError
 from replays.benchmarks.locomo import LocomoRun, run_locomo
 from replays.benchmarks.locomo_file import ADVERSARIAL, AUDIT, Repairs, read_locomo
@@ -237,7 +237,8 @@ async def _judged(bench: Bench, cases: Sequence[Judged]) -> dict[str, Any]:
     journal = Journal(bench.journal.path.parent / "answers", run)
     rows = sorted(bench.journal.rows.values(), key=lambda row: str(row["id"]))
     async with _model(bench.settings, chosen.temperature) as writer, _model(bench.settings, 0.0) as judge:
-        with _progress("judging", len(cases) + len(rows), len(journal.rows)) as done:
+        judged = sum(not id_.startswith(WRITTEN) for id_ in journal.rows)
+        with _progress("judging", len(cases) + len(rows), judged) as done:
             judging = Judging(writer=writer, judge=judge, journal=journal, on_question=done)
             await calibrate(cases, judging)
             await answer(rows, judging)

@@ -62,7 +62,14 @@ def _section(summary: Mapping[str, Any]) -> str:
     tables = [_precision(summary)] if name == "precision" else [*_ranked(summary, name)]
     published = f"### Published\n\n{PUBLISHED[name]}"
     return "\n".join(
-        [f"## {TITLES[name]}\n", f"{ASKED[name]}", f"### Measured\n\n{_conditions(summary)}\n", *tables, published]
+        [
+            f"## {TITLES[name]}\n",
+            f"{ASKED[name]}",
+            f"### Measured\n\n{_conditions(summary)}\n",
+            *tables,
+            *_answers(summary),
+            published,
+        ]
     )
 
 
@@ -124,6 +131,23 @@ def _block(groups: Mapping[str, Any]) -> str:
     names = [n for n in (*BLOCK, *STATE) if any(figures.get(n, {}).get("value") is not None for figures in groups.values())]
     rows = [[group, *(_figure(figures.get(name), short=True) for name in names)] for group, figures in groups.items()]
     return _table(["category", *names], rows)
+
+
+def _answers(summary: Mapping[str, Any]) -> list[str]:
+    """Return the share of a model's answers that its judge took for right, and how far the judge is to be trusted."""
+    if "answers" not in summary:
+        return []
+    told = summary["answers"]
+    groups = sorted({*told["right"], *told["judge_agreement"]})
+    rows = [[group, *(_counted(told[what].get(group)) for what in ("judge_agreement", "right"))] for group in groups]
+    cost = "no prices are configured" if told["cost"] is None else f"cost {told['cost']:,.4f} at the configured prices"
+    spent = f"{told['prompt_tokens']:,} tokens read, {told['completion_tokens']:,} written; {cost}."
+    mean = f"Right, mean over the types: {_figure(told['right_mean_over_types'])}. {spent}\n"
+    return [_titled("Answers", _table(["type", "judge agrees with the calibration", "right answers"], rows)), mean]
+
+
+def _counted(figure: Mapping[str, Any] | None) -> str:
+    return "-" if figure is None else f"{figure['value']:.3f} of {figure['count']}"
 
 
 def _precision(summary: Mapping[str, Any]) -> str:

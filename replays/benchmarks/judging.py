@@ -16,6 +16,7 @@ from replays.benchmarks.loading import BenchmarkError, Fields
 
 UNANSWERABLE = ("abstention", "adversarial")  # the categories whose questions have no answer in the conversation
 NOT_SAID = "Nothing of the kind was said of whom the question is about."
+WRITTEN = "written:"  # before the id of an answer that is kept until it is judged
 JUDGE_TOKENS = 10
 ANSWER_TOKENS = 200
 _PLAIN = (
@@ -109,13 +110,14 @@ async def calibrate(cases: Sequence[Judged], judging: Judging) -> None:
 
 
 async def answer(rows: Sequence[Mapping[str, Any]], judging: Judging) -> None:
-    """Answer each question from the block that the raw log kept, and judge it; what the journal holds is not asked again."""
+    """Answer each question from the block that the raw log kept, and judge it; what the journal holds is not asked again.
+
+    An answer is kept before it is judged: where the judge fails, the next run goes on with the judge.
+    """
     for row in rows:
         if f"answer:{row['id']}" in judging.journal.rows:
             continue
-        notes = row["block"] or "(no notes)"
-        prompt = f"{_ANSWER}\n\nNotes:\n{notes}\n\nQuestion: {row['question']}"
-        written = await _told(judging.writer.chat([ChatMessage(role="user", content=prompt)], max_tokens=ANSWER_TOKENS))
+        text = await _written(row, judging)
         abstention = row["category"] in UNANSWERABLE
         case = Judged(
             id=row["id"],
@@ -123,14 +125,22 @@ async def answer(rows: Sequence[Mapping[str, Any]], judging: Judging) -> None:
             abstention=abstention,
             question=row["question"],
             gold=row["answer"] or (NOT_SAID if abstention else ""),
-            answer=written.text,
+            answer=text,
         )
         right, said = await _told(verdict(judging.judge, case))
-        tokens = {name: value + _tokens(said)[name] for name, value in _tokens(written).items()}
         judging.journal.add(
-            {"id": f"answer:{row['id']}", "type": _group(case), "right": right, "answer": written.text, **tokens}
+            {"id": f"answer:{row['id']}", "type": _group(case), "right": right, "answer": text, **_tokens(said)}
         )
         judging.on_question(row["id"])
+
+
+async def _written(row: Mapping[str, Any], judging: Judging) -> str:
+    kept = f"{WRITTEN}{row['id']}"
+    if kept not in judging.journal.rows:
+        prompt = f"{_ANSWER}\n\nNotes:\n{row['block'] or '(no notes)'}\n\nQuestion: {row['question']}"
+        said = await _told(judging.writer.chat([ChatMessage(role="user", content=prompt)], max_tokens=ANSWER_TOKENS))
+        judging.journal.add({"id": kept, "answer": said.text, **_tokens(said)})
+    return str(judging.journal.rows[kept]["answer"])
 
 
 async def _told(asked: Any) -> Any:  # noqa: ANN401 whatever the call gives

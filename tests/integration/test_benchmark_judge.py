@@ -78,6 +78,17 @@ async def test_a_judge_that_talks_nonsense_is_named_and_what_was_done_is_kept(tm
     assert list(a_journal(tmp_path).rows) == ["calibration:c1"]
 
 
+async def test_an_answer_outlives_a_judge_that_talks_nonsense(tmp_path: Path) -> None:
+    async with FakeLlmServer([says("a ferret"), says("purple"), says("yes")]) as server:
+        with pytest.raises(BenchmarkError, match="'purple' to q1"):
+            await judged(server, a_journal(tmp_path), [], [a_row()])
+        found = await judged(server, a_journal(tmp_path), [], [a_row()])
+        assert "Answer: a ferret" in server.requests[-1]["messages"][0]["content"]
+        assert len(server.requests) == 3
+    assert found["right"]["all"] == {"value": 1.0, "count": 1}
+    assert a_journal(tmp_path).rows["answer:q1"]["answer"] == "a ferret"
+
+
 async def test_agreement_answers_and_tokens_are_counted_by_type(tmp_path: Path) -> None:
     script: list[Answer | Fault] = [says("yes"), says("yes"), says("a ferret"), says("yes"), says("I cannot tell"), says("no")]
     cases = [a_case(), a_case("c2", label=False), a_case("c3", label=None)]

@@ -60,7 +60,8 @@ def test_a_configured_model_answers_is_judged_and_its_agreement_is_told_first(
     assert told.index("judge agrees with the calibration: all 1.000 of 1") < told.index("right answers: all 1.000 of 1")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["answers"]["right"]["single-session-user"] == {"value": 1.0, "count": 1}
-    assert (tmp_path / "out" / "answers" / "questions.jsonl").read_text().count("\n") == 3
+    lines = (tmp_path / "out" / "answers" / "questions.jsonl").read_text().splitlines()
+    assert [json.loads(line).get("id") for line in lines] == [None, "calibration:j", "written:q1", "answer:q1"]
     assert len(server.requests) == 3
 
 

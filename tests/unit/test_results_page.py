@@ -54,6 +54,23 @@ def test_the_conditions_of_a_run_are_told() -> None:
     assert "Keys: corrected key: X: 3." in text
 
 
+def test_answers_stand_beside_how_far_their_judge_is_to_be_trusted() -> None:
+    answers = {
+        "judge_agreement": {"all": {"value": 0.75, "count": 8}, "abstention": {"value": 1.0, "count": 2}},
+        "right": {"all": {"value": 0.5, "count": 4}, "multi-session": {"value": 0.5, "count": 4}},
+        "right_mean_over_types": 0.5,
+        "prompt_tokens": 1200,
+        "completion_tokens": 34,
+        "cost": None,
+    }
+    told = page([{**locomo(), "answers": answers}])
+    rows = ["| abstention | 1.000 of 2 | - |", "| all | 0.750 of 8 | 0.500 of 4 |", "| multi-session | - | 0.500 of 4 |"]
+    assert "\n".join(rows) in told
+    assert "1,200 tokens read, 34 written; no prices are configured" in told
+    assert told.index("**Answers**") < told.index("### Published")
+    assert "**Answers**" not in page([locomo()])
+
+
 def test_every_benchmark_has_its_section_and_a_zero_stays_a_zero() -> None:
     ranked = {"session recall_any@5": a_figure(0.0), "official ndcg": a_figure(None)}
     long_memory = {"memory": {"all": ranked, "multi-session": ranked, "abstention": ranked}}
