@@ -86,7 +86,7 @@ def test_a_model_that_stops_half_way_is_gone_on_with_and_its_cost_is_told(
         assert left.value.code == 2
         assert "run the command again to go on" in capsys.readouterr().err
         kept = (tmp_path / "out" / "answers" / "questions.jsonl").read_text().splitlines()
-        assert [json.loads(line).get("answer") for line in kept] == [None, "Pixel"]
+        assert [json.loads(line).get("answer") for line in kept] == [None, "Pixel", "Pixel"]  # written, then judged
         assert json.loads((tmp_path / "out" / "summary.json").read_text())["systems"]
         with pytest.raises(SystemExit) as left:
             main(asked)
