@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - BENCHES.keys()):
         parser.error(f"{unknown[0]} is no benchmark; there are {', '.join(BENCHES)}")
+    options.out = options.out.absolute()  # some are processes that work elsewhere
     options.out.mkdir(parents=True, exist_ok=True)
     log = options.log or chat_log(options.out, quick=options.quick)
     figures = [figure for name in options.names or BENCHES for figure in _run(name, log, options)]
@@ -111,7 +112,7 @@ def _evening(_: Path, out: Path, quick: bool) -> list[Figure]:
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the Twitch and the model on this machine live there
     from bench import evening  # noqa: PLC0415 - the same
 
-    sizes = (2000, 100, 3, 1.0) if quick else (2 * 3600 * evening.RATE, 1200, 60, 30.0)
+    sizes = (2000, 100, 3, 1.0) if quick else (2 * 3600 * evening.RATE, 1200, 200, 30.0)
     messages, every, questions, burst = sizes
     return evening.measure(out / "evening", messages=messages, every=every, questions=questions, burst=burst)
 

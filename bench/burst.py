@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.figures import Figure, percentiles
 from bench.lag import Lag
 from bot.app import Hooks, make_loop, open_channel_memory
-from bot.live import Inbox, LiveSettings, run_live
+from bot.live import Inbox, LiveSettings, Tally, run_live
 from bot.stopping import Stopping
 from config.settings import Settings
 from memory import Batch, BotIdentity, Channel, Event, Memory, Message, StreamEvent, Viewer, WallClock
@@ -130,7 +130,9 @@ async def _measured(out: Path, seconds: float, rest: float) -> list[Figure]:
         spending = asyncio.create_task(_spent(crowd, busy))
         with lag.watched():
             first = StreamEvent(at=clock.now(), event="online", stream_id="s", channel=CHANNEL)
-            await run_live(loop, crowd, LiveSettings(), clock, stopping=stopping, first=first, waiting=memory.waiting)
+            await run_live(
+                loop, crowd, LiveSettings(), clock, stopping=stopping, first=first, tally=Tally(waiting=memory.waiting)
+            )
         asking.cancel()
         health, spent = await memory.health(), await spending
     stored, disordered = _stored(out / "memory.db")

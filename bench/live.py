@@ -8,7 +8,7 @@ from bench.burst import BOT, CHANNEL, Asker, Crowd
 from bench.figures import Figure, percentiles
 from bench.lag import Lag
 from bot.app import Hooks, make_loop, open_channel_memory
-from bot.live import LiveSettings, run_live
+from bot.live import LiveSettings, Tally, run_live
 from bot.stopping import Stopping
 from bot.turn import TurnOutcome
 from config.settings import Settings
@@ -40,7 +40,9 @@ async def _measured(out: Path, seconds: float) -> list[Figure]:
         asking = asyncio.create_task(asker.ask(lambda: "in the burst"))
         with lag.watched():
             first = StreamEvent(at=clock.now(), event="online", stream_id="s", channel=CHANNEL)
-            await run_live(loop, crowd, LiveSettings(), clock, stopping=stopping, first=first, waiting=memory.waiting)
+            await run_live(
+                loop, crowd, LiveSettings(), clock, stopping=stopping, first=first, tally=Tally(waiting=memory.waiting)
+            )
         asking.cancel()
         health = await memory.health()
     return [

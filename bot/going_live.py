@@ -14,7 +14,7 @@ from bot.canon import sync_canon
 from bot.chosen import command_settings
 from bot.commands import Commands
 from bot.hangup import reloading_on_hangup
-from bot.live import LiveSettings, run_live
+from bot.live import LiveSettings, Tally, run_live
 from bot.recording import Recorder, RecordingSettings, expire, recording
 from bot.speak import DryVoice
 from bot.stopping import Stopping, stopping_on_signals
@@ -65,7 +65,8 @@ async def _evening(settings: Settings, stopping: Stopping) -> None:
                 await stack.enter_async_context(recording(recorder))
                 hooks = replace(hooks, on_event=recorder.heard, on_turn=_to_both(recorder.over, watch.turn))
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            watch.follow(lambda: loop.counts)
+            tally = Tally(waiting=_to_both(memory.waiting, watch.waiting))
+            watch.follow(lambda: {**loop.counts, **tally.counted})
             await stack.enter_async_context(reloading_on_hangup(loop.reload))
             await stack.enter_async_context(watched(watch, watch_settings(settings, directory)))
             await run_live(
@@ -75,7 +76,7 @@ async def _evening(settings: Settings, stopping: Stopping) -> None:
                 clock,
                 stopping=stopping,
                 first=account.stream,
-                waiting=_to_both(memory.waiting, watch.waiting),
+                tally=tally,
             )
 
 

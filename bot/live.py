@@ -1,8 +1,9 @@
 """The live evening: a bounded queue between Twitch and the loop, a watchdog, a clean end."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -34,6 +35,14 @@ class LiveSettings:
     close_seconds: float = 0.5  # for taking leave of the chat
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What is told of an evening while it runs."""
+
+    waiting: Callable[[int], None] = lambda _: None  # hears how many events wait to be served
+    counted: Counter[str] = field(default_factory=Counter)  # events `dropped`, kinds `repaired`, checks with `repairs_failed`
+
+
 class Ears(Protocol):
     """A connection to the chat."""
 
@@ -61,13 +70,18 @@ class Ears(Protocol):
 class Inbox:
     """What was heard and not served yet. Deletions have a lane of their own: they pass a backlog, and a running turn."""
 
-    def __init__(self, settings: LiveSettings, clock: Clock) -> None:
-        """Make both lanes."""
+    def __init__(self, settings: LiveSettings, clock: Clock, counted: Counter[str]) -> None:
+        """Make both lanes; what they drop is added to `counted`, under `dropped`."""
         self.events: asyncio.Queue[tuple[Event, datetime]] = asyncio.Queue(settings.queue_events)
         self.deletions: asyncio.Queue[Deletion] = asyncio.Queue(settings.queue_events)
-        self.dropped = 0
         self.closed = False  # what comes now is passed over: the bot is leaving
         self._clock = clock
+        self._counted = counted
+
+    @property
+    def dropped(self) -> int:
+        """How many events found their lane full."""
+        return self._counted["dropped"]
 
     def put(self, event: Event) -> None:
         """Take an event without waiting; a full lane drops it, counted."""
@@ -79,7 +93,7 @@ class Inbox:
             else:
                 self.events.put_nowait((event, self._clock.now()))
         except asyncio.QueueFull:
-            self.dropped += 1
+            self._counted["dropped"] += 1
             if self.dropped.bit_count() == 1:  # 1, 2, 4, 8, …: a flood must not flood the log
                 log.warning("event_dropped", dropped=self.dropped, event_type=type(event).__name__)
 
@@ -94,7 +108,7 @@ class _Evening:
     settings: LiveSettings
     clock: Clock
     stopping: Stopping
-    waiting: Callable[[int], None]
+    tally: Tally
 
 
 async def run_live(
@@ -105,20 +119,19 @@ async def run_live(
     *,
     stopping: Stopping,
     first: Event | None = None,
-    waiting: Callable[[int], None] = lambda _: None,
+    tally: Tally | None = None,
 ) -> None:
     """Listen, answer and repair until it is stopped, then store what is pending; `first` is fed before anything else.
-
-    `waiting` is told how many events wait to be served.
 
     Raises:
         TwitchDeaf: the chat could not be heard again: end with a failure, and let a supervisor start the bot anew.
         TwitchRefused: something that the bot cannot do without was refused, or its token has ended.
         StoreUnavailable: the database stayed away.
     """
-    inbox = Inbox(settings, clock)
+    tally = tally or Tally()
+    inbox = Inbox(settings, clock, tally.counted)
     evening = _Evening(
-        loop=loop, ears=ears, inbox=inbox, settings=settings, clock=clock, stopping=stopping, waiting=waiting
+        loop=loop, ears=ears, inbox=inbox, settings=settings, clock=clock, stopping=stopping, tally=tally
     )  # fmt: skip
     stopping.live = True
     await loop.start()
@@ -146,7 +159,7 @@ async def _until_stopped(evening: _Evening) -> None:
             serving = group.create_task(_serve(evening), name="serve")
             others = [
                 group.create_task(_erase(evening), name="erase"),
-                group.create_task(_watch(evening.ears, evening.settings), name="watch"),
+                group.create_task(_watch(evening.ears, evening.settings, evening.tally.counted), name="watch"),
                 group.create_task(_beat(evening.settings), name="beat"),
             ]
             stopping = group.create_task(_told(evening.stopping.asked), name="stop")
@@ -208,7 +221,7 @@ async def _serve(evening: _Evening) -> None:
         due = loop.next_due()
         wait = 0.25 if due is None else min(0.25, max(0.0, (due - clock.now()).total_seconds()))
         waiting = inbox.events.qsize()
-        evening.waiting(waiting)
+        evening.tally.waiting(waiting)
         loop.batcher.crowd(crowded=waiting > evening.settings.crowd_events)
         try:
             async with asyncio.timeout(wait):
@@ -230,7 +243,7 @@ async def _beat(settings: LiveSettings) -> None:
         await asyncio.sleep(settings.beat_seconds)
 
 
-async def _watch(ears: Ears, settings: LiveSettings) -> None:
+async def _watch(ears: Ears, settings: LiveSettings, counted: Counter[str]) -> None:
     failures = 0
     while True:
         await asyncio.sleep(settings.watchdog_seconds)
@@ -239,6 +252,7 @@ async def _watch(ears: Ears, settings: LiveSettings) -> None:
                 repaired = await ears.check()
         except (LiveError, TimeoutError) as error:
             failures += 1
+            counted["repairs_failed"] += 1
             reason = str(error) or f"no end within {settings.check_seconds:g} seconds"
             log.warning("repair_failed", failures=failures, reason=reason)
             if failures >= settings.watchdog_failures:
@@ -248,6 +262,7 @@ async def _watch(ears: Ears, settings: LiveSettings) -> None:
                 raise TwitchDeaf(msg) from None
         else:
             failures = 0
+            counted["repaired"] += len(repaired)
             if repaired:
                 log.warning("hearing_repaired", repaired=repaired)
 

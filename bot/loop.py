@@ -93,8 +93,8 @@ class ChatLoop:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many of everything: events by type, lines left out by reason, turns, failures."""
-        return dict(self._counts)
+        """How many of everything: events by type, lines left out by reason, turns, failures, posts."""
+        return {**self._counts, **self._parts.speaker.counts}
 
     @property
     def reload(self) -> Reload | None:

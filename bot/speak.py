@@ -1,8 +1,8 @@
 """Posting: one queue in front of the chat, with its pace and its last check. A reply is posted at most once, ever."""
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
@@ -115,9 +115,22 @@ class Speaker:
         self._pause = pause
         self._pace = Pace(settings)
         self._recent: deque[tuple[str, datetime]] = deque(maxlen=settings.per_window)
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many posts went out or not, by their state (`post_sent`), and why not (`unsaid_rate_limited`)."""
+        return dict(self._counts)
 
     async def say(self, text: str, reply_to: str | None, *, wanted: Callable[[], bool]) -> Delivery:
         """Post one line; `wanted` is asked at the very last moment whether it still may be said."""
+        delivery = await self._delivered(text, reply_to, wanted)
+        self._counts[f"post_{delivery.state}"] += 1
+        if delivery.state != "sent":
+            self._counts[f"unsaid_{delivery.reason}"] += 1
+        return delivery
+
+    async def _delivered(self, text: str, reply_to: str | None, wanted: Callable[[], bool]) -> Delivery:
         now = self._clock.now()
         if self._is_duplicate(text, now):
             return Delivery(state="failed", reason="duplicate")

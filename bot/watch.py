@@ -19,7 +19,7 @@ _EVENTS = {
     "streamevent": "stream",
     "command": "command",
 }  # as the loop counts them: as they are told
-_LEFT_OUT, _SAID = "left_out_", "said_"
+_LEFT_OUT, _SAID, _POST, _UNSAID = "left_out_", "said_", "post_", "unsaid_"
 
 
 class Watch:
@@ -117,11 +117,20 @@ class Watch:
         page.counter("failures", "Events, steps and deletions that failed: a bug, see the log.", counts.get("failures", 0))
         page.counter("store_unavailable", "Times the database was away.", counts.get("store_unavailable", 0))
         page.counter("commands", "Chat commands carried out.", counts.get("command_obeyed", 0))
+        page.counter("events_dropped", "Heard while the inbox was full, and lost.", counts.get("dropped", 0))
+        page.counter(
+            "hearing_repaired", "Kinds of event that the watchdog had to subscribe to again.", counts.get("repaired", 0)
+        )
+        page.counter("hearing_repairs_failed", "Checks that could not repair it.", counts.get("repairs_failed", 0))
         page.gauge("events_waiting", "Heard and not served yet.", self._waiting)
 
     def _tell_turns(self, page: Page) -> None:
         counts = self._counts()
         page.counter("turns", "Turns, by what became of the reply.", _with(counts, _SAID), label="reply")
+        page.counter(
+            "posts", "Lines for the chat, answers to commands too, by what became of them.", _with(counts, _POST), label="state"
+        )
+        page.counter("posts_dropped", "Lines that did not go out, by reason.", _with(counts, _UNSAID), label="reason")
         page.counter("turn_reasons", "Turns, by why the reply went that way.", self._reasons, label="reason")
         page.counter("turns_degraded", "Turns without a source or a step of the memory.", self._sums["degraded"])
         page.counter("sources_missing", "Sources left out for lateness or an error, by kind.", self._missing, label="source")

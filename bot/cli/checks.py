@@ -8,8 +8,8 @@ from pathlib import Path
 import aiohttp
 
 from bot.app import embedder_of
-from bot.cli.findings import Finding as Finding
-from bot.cli.jobs import lag_told
+from bot.cli.findings import Finding, Spoken, found
+from bot.cli.jobs import jobs_told, lag_told
 from bot.cli.memory import size
 from bot.cli.place import Place
 from bot.cli.terminal import day
@@ -28,14 +28,10 @@ def check_folder(folder: Path) -> list[Finding]:
     """Look whether the data directory can be written, and has room."""
     existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(existing).free
-    room = Finding(what="disk space", state="ok", text=f"{size(free)} free")
-    if free < LITTLE_ROOM:
-        room = Finding(what="disk space", state="wrong", text=f"only {size(free)} free", advice="free some space")
+    room = found("disk.full", "wrong", free=size(free)) if free < LITTLE_ROOM else found("disk.room", free=size(free))
     if not existing.is_dir() or not _writable(existing):
-        advice = "mend its owner and mode, or set storage.data_dir to another folder"
-        return [Finding(what="data directory", state="wrong", text=f"{existing} cannot be written", advice=advice), room]
-    made = "can be written" if existing == folder.absolute() else "will be made at the first start"
-    return [Finding(what="data directory", state="ok", text=f"{folder} {made}"), room]
+        return [found("folder.closed", "wrong", folder=existing), room]
+    return [found("folder.fine" if existing == folder.absolute() else "folder.new", folder=folder), room]
 
 
 def _writable(folder: Path) -> bool:
@@ -48,58 +44,54 @@ def _writable(folder: Path) -> bool:
 
 async def check_memory(place: Place, model: str | None) -> list[Finding]:
     """Look at the database, the index and the jobs of one channel's memory; `model` is the embedder's, None: unknown."""
-    name = f"memory of {place.title}"
+    title = place.title
     try:
         async with inspect_memory(place.folder, WallClock()) as memory:
             faults = await memory.faults()
             figures = await memory.figures()
             compared = await memory.jobs(kind="drift", state="done", limit=MANY_JOBS)
     except BotMemoryError as error:
-        return [Finding(what=name, state="wrong", text=str(error))]
+        return [found("memory.unread", "wrong", title=title, reason=str(error))]
     if faults:
-        advice = "restore the newest backup, or move the file away to begin anew"
-        return [Finding(what=name, state="wrong", text=f"the database is damaged: {faults[0]}", advice=advice)]
-    sound = f"sound; {figures.messages:,} messages, {figures.viewers:,} viewers, {size(figures.file_bytes)}"
+        return [found("memory.damaged", "wrong", title=title, reason=faults[0])]
+    held = {"messages": figures.messages, "viewers": figures.viewers, "size": size(figures.file_bytes)}
     index = _index(figures, model, place.folder / "chroma")
-    return [Finding(what=name, state="ok", text=sound), index, _drift(figures, compared), _jobs(figures)]
+    return [
+        Finding(name="memory.sound", state="ok", values={"title": title, **held}),
+        index,
+        _drift(figures, compared),
+        _jobs(figures),
+    ]
 
 
 def _index(figures: Figures, model: str | None, vectors: Path) -> Finding:
     if figures.embedder and model and figures.embedder != model:
-        text = f"built by {figures.embedder}, the configuration names {model}"
-        return Finding(what="index", state="wrong", text=text, advice="stop the bot and run `ricordo reindex`")
+        return found("index.other", "wrong", built=figures.embedder, model=model)
     if figures.documents > figures.unindexed and not vectors.is_dir():
-        text = f"{vectors} is gone: nothing is found by its meaning"
-        return Finding(what="index", state="wrong", text=text, advice="stop the bot and run `ricordo reindex`")
+        return found("index.gone", "wrong", folder=vectors)
     if figures.unindexed:
-        text = f"{figures.unindexed:,} of {figures.documents:,} documents have no vector yet: found by words alone"
-        advice = "the running bot catches up by itself; where it does not run: `ricordo reindex`"
-        return Finding(what="index", state="note", text=text, advice=advice)
-    return Finding(what="index", state="ok", text=f"all {figures.documents:,} documents have their vector")
+        return found("index.behind", "note", missing=figures.unindexed, all=figures.documents)
+    return found("index.whole", all=figures.documents)
 
 
 def _drift(figures: Figures, compared: Sequence[JobRow]) -> Finding:
     """Tell when the index was last compared with the database; what had drifted apart was mended by that."""
     if compared:
         last = max(job.created_at for job in compared)
-        return Finding(what="drift", state="ok", text=f"the index was compared with the database, and mended, on {day(last)}")
-    if not figures.documents:
-        return Finding(what="drift", state="ok", text="nothing to compare yet")
-    text = "the index was not compared with the database these days"
-    return Finding(what="drift", state="note", text=text, advice="the running bot does so once a day")
+        return found("compared.lately", day=lambda language: day(last, language=language))
+    return found("compared.never", "note") if figures.documents else found("compared.nothing")
 
 
 def _jobs(figures: Figures) -> Finding:
-    states = ", ".join(f"{count:,} {state}" for state, count in figures.jobs.items() if count) or "none"
-    counted = f"{states}; lag: {lag_told(figures.lag_jobs, figures.lag_seconds)}"
+    told: dict[str, Spoken] = {
+        "counted": lambda language: jobs_told(figures.jobs, language),
+        "lag": lambda language: lag_told(figures.lag_jobs, figures.lag_seconds, language),
+    }
     if figures.jobs.get("dead"):
-        advice = "`ricordo jobs --state dead` shows why; then `ricordo jobs retry ID` or `ricordo jobs bury ID`"
-        return Finding(what="jobs", state="wrong", text=f"some gave up: {counted}", advice=advice)
+        return Finding(name="jobs.dead", state="wrong", values=told)
     if figures.lag_seconds > LONG_LAG_SECONDS:
-        text = f"the work is behind: {counted}"
-        advice = "start the bot; where it runs, look into its log for job_failed"
-        return Finding(what="jobs", state="note", text=text, advice=advice)
-    return Finding(what="jobs", state="ok", text=counted)
+        return Finding(name="jobs.behind", state="note", values=told)
+    return Finding(name="jobs.fine", state="ok", values=told)
 
 
 async def check_embedder(settings: Settings) -> tuple[Finding, str | None]:
@@ -113,39 +105,32 @@ async def check_embedder(settings: Settings) -> tuple[Finding, str | None]:
             finally:
                 await embedder.close()
     except (BotMemoryError, OSError) as error:
-        return Finding(what="embedder", state="wrong", text=str(error), advice="see [embedding] in the configuration"), None
-    return Finding(what="embedder", state="ok", text=f"{model} works"), model
+        return found("embedder.broken", "wrong", reason=str(error)), None
+    return found("embedder.fine", model=model), model
 
 
 async def check_llm(settings: Settings) -> Finding:
     """Ask the language model's endpoint whether it is there; no text is sent to it."""
     chosen = settings.llm
     if not (chosen.base_url and chosen.model):
-        text = "none configured: replies are made from the memory alone"
-        advice = "set llm.base_url and llm.model for a better voice"
-        return Finding(what="language model", state="note", text=text, advice=advice)
-    key = chosen.api_key.get_secret_value()
+        return found("llm.none", "note")
+    url, key = chosen.base_url, chosen.api_key.get_secret_value()
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS), headers=headers) as session,
-            session.get(f"{chosen.base_url.rstrip('/')}/models", allow_redirects=False) as answer,
+            session.get(f"{url.rstrip('/')}/models", allow_redirects=False) as answer,
         ):
             status, listed = answer.status, await _models(answer)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        text = f"{chosen.base_url} does not answer ({type(error).__name__})"
-        return Finding(what="language model", state="wrong", text=text, advice="start the server, or mend llm.base_url")
+        return found("llm.away", "wrong", url=url, reason=type(error).__name__)
     if status in _REFUSED:
-        text = f"{chosen.base_url} refuses the key (HTTP {status})"
-        return Finding(what="language model", state="wrong", text=text, advice="set RICORDO_LLM__API_KEY")
+        return found("llm.refused", "wrong", url=url, status=status)
     if status >= _SERVER_FAULT:
-        text = f"{chosen.base_url} answers with a fault of its own (HTTP {status})"
-        return Finding(what="language model", state="wrong", text=text, advice="look into the server's log")
+        return found("llm.fault", "wrong", url=url, status=status)
     if listed and chosen.model not in listed and f"{chosen.model}:latest" not in listed:
-        text = f"{chosen.base_url} answers, but does not list the model {chosen.model}"
-        advice = f"set llm.model to one that it has, such as {listed[0]}, or fetch the model there"
-        return Finding(what="language model", state="wrong", text=text, advice=advice)
-    return Finding(what="language model", state="ok", text=f"{chosen.base_url} answers")
+        return found("llm.unlisted", "wrong", url=url, model=chosen.model, other=listed[0])
+    return found("llm.fine", url=url)
 
 
 async def _models(answer: aiohttp.ClientResponse) -> list[str]:

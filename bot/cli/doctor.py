@@ -10,7 +10,9 @@ from rich.text import Text
 
 from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory
 from bot.cli.checks_twitch import check_twitch
-from bot.cli.findings import Finding
+from bot.cli.findings import Finding, State, found
+from bot.cli.language import LanguageOption, chosen
+from bot.cli.login_texts import Language
 from bot.cli.logs import set_up_logs
 from bot.cli.mending import check_drift, mend
 from bot.cli.place import DataOption, Place, places
@@ -20,7 +22,11 @@ from config.errors import ConfigError
 from config.settings import Settings, load_settings
 from memory import BotMemoryError, WallClock
 
-MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "wrong": ("WRONG", "bold red")}
+STYLES: dict[State, str] = {"ok": "green", "note": "yellow", "wrong": "bold red"}
+MARKS: dict[Language, dict[State, str]] = {
+    "en": {"ok": "ok", "note": "note", "wrong": "WRONG"},
+    "it": {"ok": "ok", "note": "nota", "wrong": "MALE"},
+}
 
 
 def doctor_command(
@@ -29,6 +35,7 @@ def doctor_command(
         bool, typer.Option("--fix", help="Mend where the vector index or the full text are not what the database says.")
     ] = False,
     data: DataOption = None,
+    language: LanguageOption = "",
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -38,23 +45,25 @@ def doctor_command(
 
     Example: ricordo doctor --fix
     """
-    findings = examined(config, data, fix=fix)
-    if as_json:
-        print_json(findings)
+    spoken = chosen(language)
+    try:
+        settings = load_settings(config)
+    except ConfigError as error:
+        findings = [found("configuration.wrong", "wrong", reason=str(error))]
     else:
-        show(findings)
+        spoken, findings = chosen(language, settings), examined(settings, data, fix=fix)
+    if as_json:
+        print_json([finding.told(spoken) for finding in findings])
+    else:
+        show(findings, spoken)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(Exit.FAILED)
 
 
-def examined(config: Path | None, data: Path | None = None, *, fix: bool = False) -> list[Finding]:
+def examined(settings: Settings, data: Path | None = None, *, fix: bool = False) -> list[Finding]:
     """Look at everything there is to look at; with `fix` mend what has drifted apart."""
-    try:
-        settings = load_settings(config)
-    except ConfigError as error:
-        return [Finding(what="configuration", state="wrong", text=str(error), advice="then run `ricordo doctor` again")]
     set_up_logs(settings.log, default="error")
-    return [Finding(what="configuration", state="ok", text="can be used"), *asyncio.run(_looked_at(settings, data, fix=fix))]
+    return [found("configuration.fine"), *asyncio.run(_looked_at(settings, data, fix=fix))]
 
 
 async def _looked_at(settings: Settings, data: Path | None, *, fix: bool) -> list[Finding]:
@@ -62,9 +71,9 @@ async def _looked_at(settings: Settings, data: Path | None, *, fix: bool) -> lis
     embedder, model = await check_embedder(settings)
     findings = check_folder(folder)
     for place in places(folder):
-        found = await check_memory(place, model)
-        findings += found
-        if not any(finding.state == "wrong" and "reindex" in finding.advice for finding in found):
+        held = await check_memory(place, model)
+        findings += held
+        if not any(finding.name in {"index.other", "index.gone"} for finding in held):
             findings += await _drift(settings, place, model, fix=fix)
     return [*findings, embedder, await check_llm(settings), *await check_twitch(settings, WallClock())]
 
@@ -77,15 +86,15 @@ async def _drift(settings: Settings, place: Place, model: str | None, *, fix: bo
     try:
         await mend(settings, place, report)
     except (BotMemoryError, CommandFailed) as error:
-        return [replace(finding, advice=str(error))]
+        return [replace(finding, instead=str(error))]
     after, _ = await check_drift(settings, place, model)
-    return [replace(finding, state="note", advice="mended"), after]
+    return [replace(finding, name="drift.mended", state="note"), after]
 
 
-def show(findings: list[Finding]) -> None:
+def show(findings: list[Finding], language: Language) -> None:
     """Print a line a finding, and below it what to do."""
-    for finding in findings:
-        mark, style = MARKS[finding.state]
-        out.print(Text(f"{mark:<5}", style=style), styled(f"{finding.what}: {finding.text}"))
-        if finding.advice:
-            out.print(Text("      → "), styled(finding.advice), sep="", style="dim")
+    for told in (finding.told(language) for finding in findings):
+        mark, style = MARKS[language][told.state], STYLES[told.state]
+        out.print(Text(f"{mark:<5}", style=style), styled(f"{told.what}: {told.text}"))
+        if told.advice:
+            out.print(Text("      → "), styled(told.advice), sep="", style="dim")

@@ -1,6 +1,7 @@
 """`ricordo jobs`: the background work, as it stands; try again, bury or work off what is there."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.app import open_channel_memory
+from bot.cli.login_texts import Language
 from bot.cli.logs import set_up_logs
 from bot.cli.place import ChannelOption, DataOption, Place, chosen_place, whose
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
@@ -22,6 +24,14 @@ STATES = ("ready", "leased", "done", "dead")
 AT_A_TIME = 500  # jobs between two looks at how many are left
 _HOUR, _MINUTE, _DAY = 3600, 60, 86_400
 _PIPED = 320  # columns
+LAG: dict[Language, tuple[str, str]] = {
+    "en": ("none, no job waits", "{jobs:,} jobs wait, the oldest since {since}"),
+    "it": ("nessuno, non aspetta nulla", "{jobs:,} lavori in attesa, il più vecchio da {since}"),
+}
+STATE_NAMES: dict[Language, dict[str, str]] = {
+    "en": {"none": "none"},
+    "it": {"none": "nessuno", "ready": "pronti", "leased": "in corso", "done": "finiti", "dead": "morti"},
+}
 IdsArgument = Annotated[list[int], typer.Argument(help="Ids of jobs, as `ricordo jobs` lists them.", show_default=False)]
 
 
@@ -128,17 +138,25 @@ def _told(changed: int, ids: list[int], what: str) -> None:
     out.print(f"{changed} jobs {what}")
 
 
-def lag_told(jobs: int, seconds: float) -> str:
+def lag_told(jobs: int, seconds: float, language: Language = "en") -> str:
     """Return for people how far behind the work is."""
-    return f"{jobs:,} jobs wait, the oldest since {_lasting(seconds)}" if jobs else "none, no job waits"
+    none, some = LAG[language]
+    return some.format(jobs=jobs, since=_lasting(seconds, language)) if jobs else none
 
 
-def _lasting(seconds: float) -> str:
+def jobs_told(jobs: Mapping[str, int], language: Language = "en") -> str:
+    """Return for people how many jobs are in which state."""
+    names = STATE_NAMES[language]
+    return ", ".join(f"{count:,} {names.get(state, state)}" for state, count in jobs.items() if count) or names["none"]
+
+
+def _lasting(seconds: float, language: Language) -> str:
     if seconds < _MINUTE:
         return f"{seconds:.0f} s"
     if seconds < _HOUR:
         return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.0f} h" if seconds < _DAY else f"{seconds / _DAY:.0f} days"
+    days = {"en": "days", "it": "giorni"}[language]
+    return f"{seconds / _HOUR:.0f} h" if seconds < _DAY else f"{seconds / _DAY:.0f} {days}"
 
 
 def _table(rows: list[JobRow], now: datetime) -> Table:

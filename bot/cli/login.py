@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from bot.app import twitch_settings
-from bot.cli.login_texts import Language, language_of, say
+from bot.cli.language import LanguageOption, chosen
+from bot.cli.login_texts import Language, say
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, out
 from bot.login import REDIRECT_SECONDS, Wanted, log_in_by_device, log_in_by_redirect, log_out
@@ -15,8 +16,6 @@ from bot.oauth import DeviceCode, TwitchAccounts
 from bot.scopes import Role, scopes_of
 from bot.tokens import fingerprint, load_tokens
 from config.settings import Settings, load_settings
-
-LanguageOption = Annotated[str, typer.Option("--language", help="it or en (default: that of the machine).", show_default=False)]
 
 
 def login_command(
@@ -40,7 +39,8 @@ def login_command(
     """
     settings = load_settings(config)
     set_up_logs(settings.log, default="warning")
-    log_in(settings, "broadcaster" if broadcaster else "bot", language=chosen(language), redirect=redirect, minimal=minimal)
+    spoken = chosen(language, settings)
+    log_in(settings, "broadcaster" if broadcaster else "bot", language=spoken, redirect=redirect, minimal=minimal)
 
 
 def logout_command(*, language: LanguageOption = "", config: ConfigOption = None) -> None:
@@ -50,7 +50,7 @@ def logout_command(*, language: LanguageOption = "", config: ConfigOption = None
     """
     settings = load_settings(config)
     set_up_logs(settings.log, default="warning")
-    configured, spoken = twitch_settings(settings), chosen(language)
+    configured, spoken = twitch_settings(settings), chosen(language, settings)
     if not load_tokens(configured.token_file):
         out.print(say("nobody", spoken, file=configured.token_file), markup=False)
         return
@@ -63,19 +63,6 @@ def logout_command(*, language: LanguageOption = "", config: ConfigOption = None
         out.print(say("logged_out" if known else "had_ended", spoken, role=say(role, spoken)), markup=False)
     if configured.access_token:
         out.print(say("still_configured", spoken), markup=False)
-
-
-def chosen(language: str) -> Language:
-    """Return the language that was asked for, or the machine's.
-
-    Raises:
-        CommandFailed: it is none that is spoken here.
-    """
-    if language and language not in {"it", "en"}:
-        raise CommandFailed(f"--language is it or en, not {language!r}", Exit.USAGE)
-    if language:
-        return "it" if language == "it" else "en"
-    return language_of()
 
 
 def log_in(settings: Settings, role: Role, *, language: Language, redirect: bool | None = None, minimal: bool = False) -> None:

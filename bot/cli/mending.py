@@ -1,11 +1,13 @@
 """What `ricordo doctor` says of the drift between the database and what is built from it, and how `--fix` mends it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import uuid4
 
 from bot.app import open_channel_memory
 from bot.cli.asked import in_use, waited_for
-from bot.cli.findings import Finding
+from bot.cli.findings import Finding, found
+from bot.cli.login_texts import Language
 from bot.cli.place import Place, whose
 from config.settings import Settings
 from memory import Apart, BotMemoryError, DriftReport, JobRow, Jobs, WallClock, job_desk, measure_drift
@@ -13,34 +15,62 @@ from memory import Apart, BotMemoryError, DriftReport, JobRow, Jobs, WallClock, 
 AT_A_TIME = 200  # collections a job
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftWords:
+    """How the drift is told."""
+
+    vectors: str
+    unreadable: str
+    strangers: str
+    text: str
+    counted: str
+
+
+WORDS: dict[Language, DriftWords] = {
+    "en": DriftWords(
+        vectors="vector index: {documents} in {collections:,} collections",
+        unreadable=", {count:,} of them cannot be read",
+        strangers="{count:,} collections of which the database knows nothing",
+        text="full text: {documents}",
+        counted="{missing:,} documents missing, {extra:,} extra, {stale:,} stale",
+    ),
+    "it": DriftWords(
+        vectors="indice dei vettori: {documents} in {collections:,} raccolte",
+        unreadable=", {count:,} di queste non si leggono",
+        strangers="{count:,} raccolte di cui la base di dati non sa nulla",
+        text="testo pieno: {documents}",
+        counted="{missing:,} documenti mancano, {extra:,} sono di troppo, {stale:,} sono vecchi",
+    ),
+}
+
+
 async def check_drift(settings: Settings, place: Place, model: str | None) -> tuple[Finding, DriftReport | None]:
     """Compare the vector index and the full text with the database; say what differs, and give the measure of it."""
-    what = f"drift of {place.title}"
+    title = place.title
     try:
         report = await measure_drift(place.folder, model, settings.persona.languages)
     except BotMemoryError as error:
-        return Finding(what=what, state="wrong", text=str(error)), None
+        return found("drift.unread", "wrong", title=title, reason=str(error)), None
     if not report:
-        return Finding(what=what, state="ok", text="none: vector index and full text hold what the database says"), report
-    advice = "`ricordo doctor --fix` mends it, also while the bot runs"
-    return Finding(what=what, state="wrong", text="; ".join(_told(report)), advice=advice), report
+        return found("drift.none", title=title), report
+    return found("drift.some", "wrong", title=title, told=lambda language: "; ".join(_told(report, language))), report
 
 
-def _told(report: DriftReport) -> list[str]:
-    told = []
+def _told(report: DriftReport, language: Language) -> list[str]:
+    words, told = WORDS[language], []
     if report.collections:
         unreadable = sum(one.unreadable for one in report.collections.values())
-        more = f", {unreadable:,} of them cannot be read" if unreadable else ""
-        told.append(f"vector index: {_counted(report.total())} in {len(report.collections):,} collections{more}")
+        values = {"documents": _counted(report.total(), language), "collections": len(report.collections)}
+        told.append(words.vectors.format(**values) + (words.unreadable.format(count=unreadable) if unreadable else ""))
     if report.strangers:
-        told.append(f"{len(report.strangers):,} collections of which the database knows nothing")
+        told.append(words.strangers.format(count=len(report.strangers)))
     if report.text:
-        told.append(f"full text: {_counted(report.text)}")
+        told.append(words.text.format(documents=_counted(report.text, language)))
     return told
 
 
-def _counted(apart: Apart) -> str:
-    return f"{apart.missing:,} documents missing, {apart.extra:,} extra, {apart.stale:,} stale"
+def _counted(apart: Apart, language: Language) -> str:
+    return WORDS[language].counted.format(missing=apart.missing, extra=apart.extra, stale=apart.stale)
 
 
 async def mend(settings: Settings, place: Place, report: DriftReport) -> None:

@@ -10,7 +10,8 @@ import typer
 
 from bot.cli.dialogue import Dialogue, address, client_id, twitch_name, words
 from bot.cli.doctor import examined, show
-from bot.cli.login import LanguageOption, chosen, log_in
+from bot.cli.language import LanguageOption, chosen
+from bot.cli.login import log_in
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, out
 from bot.live_errors import LiveError
@@ -61,7 +62,7 @@ def setup_command(
     path = config or Path(os.environ.get("RICORDO_CONFIG") or DEFAULT_FILE)
     former = load_settings(path) if path.is_file() and not force else Settings()
     set_up_logs(former.log, default="error")
-    talk = Dialogue(chosen(language))
+    talk = Dialogue(chosen(language, former))
     if not language:
         talk.language = chosen(talk.ask("language", _language, default=talk.language))
     talk.tell("welcome")
@@ -75,8 +76,8 @@ def setup_command(
     settings = load_settings(path)
     _connect(talk, settings)
     talk.tell("doctor")
-    findings = examined(path)
-    show(findings)
+    findings = examined(settings)
+    show(findings, talk.language)
     talk.tell("end", bot=settings.twitch.bot)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(Exit.FAILED)

@@ -5,10 +5,15 @@ from datetime import datetime, tzinfo
 
 from rich.text import Text
 
+from bot.cli.login_texts import Language
 from bot.plain import is_invisible
 
 _MARKS_IN_A_ROW = 2  # accents on one letter; more climb over the lines above
 CUT = "…"
+MONTHS: dict[Language, tuple[str, ...]] = {
+    "en": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+    "it": ("gen", "feb", "mar", "apr", "mag", "giu", "lug", "ago", "set", "ott", "nov", "dic"),
+}
 
 
 def printable(text: str, limit: int = 2000) -> str:
@@ -32,10 +37,10 @@ def styled(text: str, style: str = "", *, limit: int = 2000) -> Text:
     return Text(printable(text, limit), style=style)
 
 
-def day(at: datetime, zone: tzinfo | None = None) -> str:
+def day(at: datetime, zone: tzinfo | None = None, *, language: Language = "en") -> str:
     """Return a date for people, in `zone` or that of this machine."""
     local = at.astimezone(zone)
-    return f"{local.day} {local:%b %Y}"
+    return f"{local.day} {MONTHS[language][local.month - 1]} {local.year}"
 
 
 def minute(at: datetime, zone: tzinfo | None = None) -> str:

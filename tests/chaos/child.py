@@ -23,7 +23,7 @@ from fakes.hash_embedder import HashEmbedder
 import bot.app
 from bot.app import Hooks, make_loop, open_channel_memory
 from bot.cli.logs import set_up_logs
-from bot.live import LiveSettings, run_live
+from bot.live import LiveSettings, Tally, run_live
 from bot.speak import Delivery, SpeakSettings
 from bot.stopping import Stopping
 from config.sections import Log
@@ -182,7 +182,7 @@ async def live(out: Path, life: dict[str, Any]) -> None:
         online = StreamEvent(at=datetime(2026, 3, 1, tzinfo=UTC), event="online", stream_id="s", channel=CHANNEL, bot=BOT)
         filling = asyncio.create_task(fill(out, *life["full"][:2])) if life["full"] else None
         ears = Ears(messages[max(0, first - _OVERLAP) :], stopping, patience=life["patience"])
-        await run_live(loop, ears, LiveSettings(), clock, stopping=stopping, first=online, waiting=memory.waiting)
+        await run_live(loop, ears, LiveSettings(), clock, stopping=stopping, first=online, tally=Tally(waiting=memory.waiting))
         if filling is not None:
             await filling
         if life["settle"]:

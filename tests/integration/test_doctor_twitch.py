@@ -10,8 +10,8 @@ from builders_twitch import evening
 from fakes.twitch import FakeTwitch
 from pydantic import SecretStr
 
-from bot.cli.checks import Finding
 from bot.cli.checks_twitch import check_twitch
+from bot.cli.findings import Finding
 from bot.scopes import MODERATED
 from bot.tokens import TokenPair, save_tokens
 from config.sections import Manners, Storage, Twitch

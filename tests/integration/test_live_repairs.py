@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from builders_live import Bench, message
 from builders_twitch import FAST, Evening, evening, twitch_settings
 from fakes.twitch import FakeTwitch
 
-from bot.live import Inbox, LiveSettings, run_live
+from bot.live import Inbox, LiveSettings, Tally, run_live
 from bot.live_errors import LiveError, TwitchDeaf, TwitchUnreachable
 from bot.stopping import Stopping, stopping_on_signals
 from bot.twitch import TwitchConnection
@@ -168,11 +169,13 @@ async def test_a_connection_that_never_logged_in_says_so() -> None:
 
 
 def test_a_full_queue_drops_and_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    inbox = Inbox(LiveSettings(queue_events=2), WallClock())
+    counted = Counter[str]()
+    inbox = Inbox(LiveSettings(queue_events=2), WallClock(), counted)
     for number in range(7):
         inbox.put(message("ciao", seconds=number))
     inbox.put(Deletion(at=WallClock().now(), scope="chat"))
     assert (inbox.dropped, inbox.events.qsize(), inbox.deletions.qsize()) == (5, 2, 1)
+    assert counted == {"dropped": 5}
     assert capsys.readouterr().out.count("event_dropped") == 3  # after 1, 2 and 4
 
 
@@ -211,7 +214,7 @@ async def test_a_signal_ends_the_evening_after_what_was_heard_is_served() -> Non
 
 
 async def test_a_deaf_bot_ends_with_its_reason_and_keeps_what_it_heard() -> None:
-    bench, ears = Bench(settings=FAST, clock=WallClock()), _Ears(fails=True)
+    bench, ears, counted = Bench(settings=FAST, clock=WallClock()), _Ears(fails=True), Counter[str]()
     running = asyncio.create_task(
         run_live(
             bench.loop,
@@ -219,12 +222,14 @@ async def test_a_deaf_bot_ends_with_its_reason_and_keeps_what_it_heard() -> None
             LiveSettings(watchdog_seconds=0.05, watchdog_failures=3),
             bench.clock,
             stopping=Stopping(leave=lambda _: None),
+            tally=Tally(counted=counted),
         )
     )
     await asyncio.sleep(0.02)
     ears.take(message("ciao"))
     with pytest.raises(TwitchDeaf, match="after 3 attempts: still nothing"):
         await running
+    assert counted == {"repairs_failed": 3}
     assert ears.closed
     assert len(bench.memory.lines) == 1
 

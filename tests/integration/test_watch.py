@@ -3,6 +3,7 @@
 import re
 import socket
 import stat
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -97,8 +98,23 @@ async def test_metrics_are_well_formed_and_count_what_happened(tmp_path: Path) -
     assert 'ricordo_turn_step_seconds_count{step="total"} 2' in figures
     assert 'ricordo_jobs{state="dead"} 1' in figures
     assert "ricordo_job_lag_seconds 2.5" in figures
+    assert 'ricordo_posts_total{state="sent"} 1' in figures
     families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
     assert len(families) == len(set(families))
+
+
+async def test_what_the_inbox_dropped_and_the_watchdog_did_is_in_the_metrics(tmp_path: Path) -> None:
+    counted = Counter(dropped=3, repaired=2, repairs_failed=1, unsaid_rate_limited=4, post_failed=4)
+    async with looked_at(tmp_path) as seen:
+        seen.watch.follow(lambda: counted)
+        _, text = await seen.get("/metrics")
+        counts = (await seen.glimpse())["counts"]
+    for figure in (
+        "ricordo_events_dropped_total 3", "ricordo_hearing_repaired_total 2", "ricordo_hearing_repairs_failed_total 1",
+        'ricordo_posts_total{state="failed"} 4', 'ricordo_posts_dropped_total{reason="rate_limited"} 4',
+    ):  # fmt: skip
+        assert figure in text.splitlines()
+    assert counts == counted
 
 
 async def test_no_name_id_or_word_of_chat_is_in_any_answer(tmp_path: Path) -> None:

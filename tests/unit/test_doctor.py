@@ -1,9 +1,11 @@
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from string import Formatter
 
 import pytest
 from aiohttp import web
@@ -16,6 +18,7 @@ from pydantic import SecretStr
 from bot.app import remember_channel
 from bot.cli import checks
 from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory
+from bot.cli.doctor_texts import TEXTS, THINGS
 from bot.cli.place import Place
 from config.sections import Embedding, Llm
 from config.settings import Settings
@@ -29,6 +32,33 @@ def test_a_fresh_machine_is_well_and_is_told_what_is_not_set_up(run: Run) -> Non
     assert "ok    embedder: use-m3" in shown
     assert "note  language model: none configured" in shown
     assert "note  Twitch: no account: twitch.client_id, twitch.channel missing" in shown
+
+
+def test_it_speaks_the_language_of_the_configuration_unless_another_is_asked_for(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ricordo.toml").write_text('[commands]\nlanguage = "it"\n')
+    code, shown, _ = run("doctor")
+    assert code == 0
+    for line in (
+        "ok    configurazione: si può usare", "ok    cartella dei dati: data nascerà al primo avvio",
+        "nota  modello linguistico: nessuno configurato",
+        "nota  Twitch: nessun account: manca twitch.client_id, twitch.channel",
+        "`ricordo setup` ne collega uno",
+    ):  # fmt: skip
+        assert line in shown
+    assert "none configured" not in shown
+    assert "ok    configuration: can be used" in run("doctor", "--language", "en")[1]
+    assert json.loads(run("doctor", "--json")[1])[0]["what"] == "configurazione"
+
+
+def test_it_says_the_same_things_of_the_same_values_in_both_languages() -> None:
+    for name, said in TEXTS.items():
+        assert name.partition(".")[0] in THINGS
+        english, italian = (
+            [{field for _, field, _, _ in Formatter().parse(part) if field} for part in said[language]]
+            for language in ("en", "it")
+        )
+        assert english == italian, name
+        assert [bool(part) for part in said["en"]] == [bool(part) for part in said["it"]], name
 
 
 def test_a_wrong_configuration_is_named_and_fails(run: Run, tmp_path: Path) -> None:
@@ -66,6 +96,8 @@ async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) ->
     jobs = (await check_memory(place, None))[3]
     assert jobs.state == "wrong"
     assert "ricordo jobs --state dead" in jobs.advice
+    told = jobs.told("it")
+    assert (told.what, "morti; ritardo: nessuno" in told.text) == ("lavori", True)
 
 
 async def test_an_index_that_was_compared_lately_says_when_and_one_that_is_gone_says_so(tmp_path: Path) -> None:
@@ -75,6 +107,7 @@ async def test_an_index_that_was_compared_lately_says_when_and_one_that_is_gone_
     _change(place, "UPDATE memory_job SET kind = 'drift', state = 'done' WHERE id = (SELECT min(id) FROM memory_job)")
     drift = (await check_memory(place, None))[2]
     assert (drift.state, "was compared with the database" in drift.text) == ("ok", True)
+    assert re.search(r"e corretto, il \d+ [a-z]{3} \d{4}$", drift.told("it").text)
     shutil.rmtree(place.folder / "chroma")
     index = (await check_memory(place, None))[1]
     assert (index.state, "ricordo reindex" in index.advice) == ("wrong", True)
