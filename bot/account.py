@@ -10,7 +10,7 @@ from memory import BotIdentity, Channel, StreamEvent
 # Types of event, as Twitch names them.
 CHAT, NOTICES = "channel.chat.message", "channel.chat.notification"
 MODERATION = ("channel.chat.message_delete", "channel.chat.clear_user_messages", "channel.chat.clear")
-STREAMS = ("stream.online", "stream.offline")
+STREAMS = ("stream.online", "stream.offline", "channel.update")
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 

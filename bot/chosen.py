@@ -41,6 +41,7 @@ def loop_settings(settings: Settings) -> LoopSettings:
         commands=command_settings(settings),
         ignored=frozenset(settings.manners.ignored_bots),
         blocked=settings.manners.blocked_words_in,
+        foreign_chat=settings.twitch.shared_chat,
     )
 
 

@@ -15,7 +15,7 @@ from bot.commands import Commands
 from bot.echoes import Echoes
 from bot.loop_settings import LoopSettings
 from bot.obey import Obeyer
-from bot.stand_in import begun, stand_in, stream_of
+from bot.stand_in import begun, is_update, retitled, stand_in, stream_of
 from bot.turn import TurnOutcome, TurnParts, run_turn
 from memory import (
     Batch,
@@ -203,7 +203,7 @@ class ChatLoop:
                 self._go_online(event, now)
             case StreamEvent():
                 self._go_offline(event, now)
-            case Message() | Notice():
+            case Message() | Notice() if self._stream or not is_update(event):  # a new title alone begins no stream
                 self._take_line(event, now)
             case Command():
                 self._obey(event, now)
@@ -239,6 +239,8 @@ class ChatLoop:
         line = self._echoes.translated(line)
         addressed = self._settings.replies == "bot" and isinstance(line, Message) and self._addressing.how(line) is not None
         self._close(self.batcher.add(line, addressed=addressed, now=now))
+        if (fresh := retitled(self._stream, line)) is not None:
+            self._begin(fresh, now)
 
     def _obey(self, command: Command | Message, now: datetime) -> None:
         """Queue a command behind everything that was said before it."""

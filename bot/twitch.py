@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Self
 
 import aiohttp
@@ -16,7 +17,7 @@ from twitchio.http import Route
 from bot.account import Account, TwitchSettings
 from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
 from bot.tokens import KeptPair
-from bot.twitch_events import message_of, notice_of
+from bot.twitch_events import message_of, notice_of, on_air_of, update_of
 from bot.twitch_voice import TwitchVoice
 from memory import BotIdentity, Channel, Clock, Deletion, Event, StreamEvent
 
@@ -31,7 +32,11 @@ _MODERATION: tuple[_Kind, ...] = (
     eventsub.ChatClearUserMessagesSubscription,
     eventsub.ChatClearSubscription,
 )
-_STREAMS: tuple[_Kind, ...] = (eventsub.StreamOnlineSubscription, eventsub.StreamOfflineSubscription)
+_STREAMS: tuple[_Kind, ...] = (
+    eventsub.ChannelUpdateSubscription,
+    eventsub.StreamOnlineSubscription,
+    eventsub.StreamOfflineSubscription,
+)
 
 
 def _required(settings: TwitchSettings) -> tuple[_Kind, ...]:
@@ -190,26 +195,17 @@ class TwitchConnection:
         self._channel_id = home.id
         channel = Channel(id=home.id, login=home.name or home.id, name=home.display_name or home.id)
         streams = await client.fetch_streams(user_ids=[home.id], token_for=self._bot_id)
-        on_air = streams[0] if streams else None
+        await client.learn_title(home.id)
         return Account(
             channel=channel,
             bot=BotIdentity(
                 id=bot.id, login=bot.name or bot.id, name=bot.display_name or bot.id, aliases=self._settings.aliases
             ),
-            stream=StreamEvent(
-                at=on_air.started_at,
-                event="online",
-                stream_id=on_air.id,
-                title=on_air.title,
-                category=on_air.game_name,
-                channel=channel,
-            )
-            if on_air
-            else None,
+            stream=on_air_of(streams[0], channel) if streams else None,
         )  # fmt: skip
 
     async def _subscribe(self, client: "_Client", kind: _Kind) -> None:
-        if kind.type.startswith("stream."):
+        if kind in _STREAMS:
             wanted = kind(broadcaster_user_id=self._channel_id)
         else:
             wanted = kind(broadcaster_user_id=self._channel_id, user_id=self._bot_id)
@@ -239,6 +235,8 @@ class _Client(commands.Bot):
         self._now = clock.now
         self._kept = KeptPair(settings.token_file, access=settings.access_token, refresh=settings.refresh_token)
         self.bot_token = ""  # whose token is the bot's
+        self.title: str | None = None  # of the channel: a stream that begins has it, and Twitch does not say so then
+        self.category: str | None = None
 
     async def log_in_as_bot(self) -> str:
         """Return the bot's user id."""
@@ -261,6 +259,16 @@ class _Client(commands.Bot):
                 return valid.user_id
         msg = "the bot's token belongs to no user; make a user token for the bot's account"
         raise TwitchRefused(msg)
+
+    async def learn_title(self, channel_id: str) -> None:
+        """Ask what the channel is about. Where Twitch does not say, its next update will."""
+        try:
+            channel = await self.fetch_channel(channel_id, token_for=self.bot_token)
+        except (twitchio.TwitchioException, aiohttp.ClientError, TimeoutError) as error:
+            log.warning("title_not_known", error=type(error).__name__)
+            return
+        if channel is not None:
+            self.title, self.category = channel.title or None, channel.game_name or None
 
     def has_token(self) -> bool:
         """Return whether the bot's token still lives: TwitchIO drops one that cannot be refreshed, without a word."""
@@ -326,9 +334,14 @@ class _Client(commands.Bot):
     async def event_chat_clear(self, payload: twitchio.ChannelChatClear) -> None:
         self.take(Deletion(at=payload.timestamp or self._now(), scope="chat"))
 
+    async def event_channel_update(self, payload: twitchio.ChannelUpdate) -> None:
+        self.title, self.category = payload.title or None, payload.category_name or None
+        self.take(update_of(payload, payload.timestamp or self._now()))
+
     async def event_stream_online(self, payload: twitchio.StreamOnline) -> None:
         if payload.type == "live":
-            self.take(StreamEvent(at=payload.started_at, event="online", stream_id=payload.id))
+            begun = StreamEvent(at=payload.started_at, event="online", stream_id=payload.id)
+            self.take(replace(begun, title=self.title, category=self.category))
 
     async def event_stream_offline(self, payload: twitchio.StreamOffline) -> None:
         self.take(StreamEvent(at=payload.timestamp or self._now(), event="offline", stream_id=payload.id))

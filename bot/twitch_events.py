@@ -4,8 +4,9 @@ from datetime import datetime
 
 import twitchio
 
+from bot.stand_in import CHANNEL_UPDATE
 from bot.twitch_text import NOTICE_KINDS, badges_of, emotes_of, without_action, without_parent
-from memory import Message, Notice, Viewer
+from memory import Channel, Message, Notice, StreamEvent, Viewer
 
 
 def viewer_of(user: twitchio.PartialUser) -> Viewer:
@@ -33,6 +34,24 @@ def message_of(payload: twitchio.ChatMessage, at: datetime) -> Message:
         mentions=tuple(viewer_of(user) for user in payload.mentions),
         source_channel=source.id if source is not None and source.id != payload.broadcaster.id else None,
     )
+
+
+def on_air_of(stream: twitchio.Stream, channel: Channel) -> StreamEvent:
+    """Return the stream that is on air as the event with which it began."""
+    return StreamEvent(
+        at=stream.started_at,
+        event="online",
+        stream_id=stream.id,
+        title=stream.title,
+        category=stream.game_name,
+        channel=channel,
+    )
+
+
+def update_of(payload: twitchio.ChannelUpdate, at: datetime) -> Notice:
+    """Return a new title or category as a notice, which nobody in particular gives; Twitch has no id for it."""
+    data = {"title": payload.title, "category_name": payload.category_name}
+    return Notice(id=f"channel_update:{at.isoformat()}", at=at, kind=CHANNEL_UPDATE, user=None, data=data)
 
 
 def notice_of(payload: twitchio.ChatNotification, at: datetime) -> Notice:

@@ -68,6 +68,11 @@ class Twitch(Section):
     )
     notices: bool = Field(default=True, description="Also read subscriptions, raids, announcements and other notices.")
     moderation: bool = Field(default=True, description="Also follow deletions, time-outs, clears; erase what they remove.")
+    shared_chat: bool = Field(
+        default=False,
+        description="In a shared chat, also remember and answer what is written in the other channels. Their viewers "
+        "did not choose this bot: ask them first.",
+    )
     watchdog_seconds: float = Field(
         default=45.0,
         ge=0.05,

@@ -16,10 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.cli.jobs import lag_told
+from bot.cli.language import LanguageOption, chosen
+from bot.cli.login_texts import Language
 from bot.cli.look import SPANS, Look, Quote, TurnLook, looker
 from bot.cli.place import ChannelOption, DataOption, Place, chosen_place
 from bot.cli.shell import ConfigOption, JsonOption, out, print_json
 from bot.cli.terminal import day, printable, styled
+from bot.cli.top_texts import TOP, TopWords
 from config.settings import load_settings
 from memory import WallClock
 
@@ -33,7 +36,6 @@ except ImportError:  # pragma: no cover - not a POSIX system: Ctrl+C ends it the
 
 _LONGEST = 160  # characters of one quote
 _TURNS = 6
-_STEPS = (("recall", "memory"), ("reply", "words"), ("send", "posting"), ("total", "whole turn"))
 _QUIT = frozenset(b"qQ\x1b")
 
 
@@ -44,6 +46,7 @@ def top_command(
     turns: Annotated[int, typer.Option("--turns", "-n", min=0, max=40, help="How many of the last turns are shown.")] = _TURNS,
     data: DataOption = None,
     channel: ChannelOption = None,
+    language: LanguageOption = "",
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,16 +54,17 @@ def top_command(
 
     Example: ricordo top
     """
-    place = chosen_place(load_settings(config), data, channel)
+    settings = load_settings(config)
+    place, spoken = chosen_place(settings, data, channel), chosen(language, settings)
     if as_json or once or not out.is_terminal:
         found = asyncio.run(_one(place, turns))
         if as_json:
             print_json(_told(found))
         else:
-            out.print(picture(found, place.title), soft_wrap=False)
+            out.print(picture(found, place.title, spoken), soft_wrap=False)
         return
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_watching(place, turns, every))
+        asyncio.run(_watching(place, turns, every, spoken))
 
 
 def _told(look: Look) -> dict[str, Any]:
@@ -82,12 +86,12 @@ async def _one(place: Place, turns: int) -> Look:
         return await looking.look(turns)
 
 
-async def _watching(place: Place, turns: int, every: float) -> None:
+async def _watching(place: Place, turns: int, every: float, language: Language) -> None:
     stop = asyncio.Event()
     async with looker(place.folder, WallClock()) as looking:
         with _keys(stop), Live(console=out, screen=True, auto_refresh=False) as live:
             while not stop.is_set():
-                live.update(picture(await looking.look(turns), place.title), refresh=True)
+                live.update(picture(await looking.look(turns), place.title, language), refresh=True)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(every):
                         await stop.wait()
@@ -117,85 +121,108 @@ def _keys(stop: asyncio.Event) -> Iterator[None]:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
 
 
-def picture(look: Look, title: str) -> RenderableType:
+def picture(look: Look, title: str, language: Language = "en") -> RenderableType:
     """Return one look as it is shown."""
+    words = TOP[language]
     figures = Table.grid(padding=(0, 2))
     figures.add_column(style="dim")
     figures.add_column()
-    for name, told in _figures(look):
+    for name, told in _figures(look, language):
         figures.add_row(name, told)
-    turns = [part for turn in look.turns for part in _turn(turn)]
-    nothing = Text("no reply yet", style="dim")
-    return Group(_head(look, title), figures, Text(), *(turns or [nothing]))
+    turns = [part for turn in look.turns for part in _turn(turn, language)]
+    nothing = Text(words.no_reply_yet, style="dim")
+    return Group(_head(look, title, language), figures, Text(), *(turns or [nothing]))
 
 
-def _head(look: Look, title: str) -> Text:
-    name = printable(title, 40)
+def _head(look: Look, title: str, language: Language) -> Text:
+    name, words = printable(title, 40), TOP[language]
     if look.running is None:
-        return Text.assemble((f"Ricordo · {name}  ", "bold"), ("no bot is running here: what its database says", "yellow"))
+        return Text.assemble((f"Ricordo · {name}  ", "bold"), (words.idle, "yellow"))
     began = datetime.fromisoformat(look.running["started_at"]).astimezone()
-    return Text.assemble((f"Ricordo · {name}  ", "bold"), (f"running since {day(began)}, {began:%H:%M}", "green"))
+    since = words.since.format(day=day(began, language=language), time=f"{began:%H:%M}")
+    return Text.assemble((f"Ricordo · {name}  ", "bold"), (since, "green"))
 
 
-def _figures(look: Look) -> Iterator[tuple[str, RenderableType]]:
+def _figures(look: Look, language: Language) -> Iterator[tuple[str, RenderableType]]:
+    words, running = TOP[language], look.running or {}
     paces = zip(look.present.heard, SPANS, strict=True)
-    chat = " · ".join(f"{heard / span:.1f} messages/s in {span} s" for heard, span in paces)
-    running = look.running or {}
-    waiting = running.get("waiting_events", 0)
-    yield "chat", Text(f"{chat} · {waiting:,} not read yet" if waiting else chat)
-    sums = look.sums
-    yield "memory", f"{sums['viewers']:,} viewers · {sums['messages']:,} messages · {sums['documents']:,} documents"
-    dead, lag = look.present.jobs.get("dead", 0), lag_told(look.present.lag_jobs, look.present.lag_seconds)
-    yield (
-        "jobs",
-        Text(f"lag: {lag}" + (f" · {dead:,} dead: see `ricordo jobs`" if dead else ""), style="yellow" if dead else ""),
-    )
+    chat = [words.pace.format(pace=heard / span, span=span) for heard, span in paces]
+    if waiting := running.get("waiting_events", 0):
+        chat.append(words.unread.format(count=waiting))
+    yield words.chat, Text(" · ".join(chat))
+    yield words.memory, words.sums.format(**look.sums)
+    dead = look.present.jobs.get("dead", 0)
+    lag = words.lag.format(lag=lag_told(look.present.lag_jobs, look.present.lag_seconds, language))
+    buried = f" · {words.dead.format(count=dead)}" if dead else ""
+    yield words.jobs, Text(lag + buried, style="yellow" if dead else "")
     if look.running is not None:
-        yield from _running(running)
+        yield from _running(running, words)
 
 
-def _running(running: Mapping[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+def _running(running: Mapping[str, Any], words: TopWords) -> Iterator[tuple[str, RenderableType]]:
     counts = running["counts"]
-    said = ", ".join(
-        f"{count:,} {key.removeprefix('said_')}" for key, count in sorted(counts.items()) if key.startswith("said_")
-    )
-    failures = counts.get("failures", 0)
-    yield "turns", f"{counts.get('turns', 0):,} ({said or 'none yet'})"
+    said = ", ".join(f"{count:,} {words.said.get(state, state)}" for state, count in _with(counts, "said_"))
+    yield words.turns, f"{counts.get('turns', 0):,} ({said or words.none_yet})"
     times = running["milliseconds"]
-    told = [f"{name} {times[step]['p50']:.0f} ms, slow {times[step]['p95']:.0f}" for step, name in _STEPS if step in times]
-    yield "times", " · ".join(told) or "no turn yet"
-    missing = ", ".join(f"{name} {count:,} times" for name, count in running["missing_sources"].items())
+    told = [
+        words.slow.format(name=name, usual=times[step]["p50"], slow=times[step]["p95"])
+        for step, name in words.steps.items()
+        if step in times
+    ]
+    yield words.times, " · ".join(told) or words.no_turn_yet
+    if lost := _lost(counts, words):
+        yield words.hearing, Text(" · ".join(lost), style="yellow")
+    missing = ", ".join(words.missing.format(name=name, count=count) for name, count in running["missing_sources"].items())
     degraded = running["degraded_turns"]
-    text = (
-        f"{degraded:,} turns: the memory was late or broken" + (f" ({missing})" if missing else "") if degraded else "no turn"
-    )
-    yield "degraded", Text(text, style="yellow" if degraded else "")
+    text = words.degraded_turns.format(count=degraded) + (f" ({missing})" if missing else "") if degraded else words.no_turn
+    yield words.degraded, Text(text, style="yellow" if degraded else "")
     tokens = running["tokens"]
-    yield "tokens", f"{tokens['prompt']:,} read · {tokens['completion']:,} written"
-    if failures:
-        yield "failures", Text(f"{failures:,}: a bug, see the log", style="red")
+    yield words.tokens, words.tokens_told.format(read=tokens["prompt"], written=tokens["completion"])
+    if failures := counts.get("failures", 0):
+        yield words.failures, Text(words.failures_told.format(count=failures), style="red")
 
 
-def _turn(look: TurnLook) -> Iterator[RenderableType]:
-    turn = look.turn
+def _lost(counts: Mapping[str, int], words: TopWords) -> list[str]:
+    """Return what was not heard and what was not said, none of it where all is well."""
+    told = {"dropped": words.dropped, "repaired": words.repaired, "repairs_failed": words.unrepaired}
+    lost = [text.format(count=counts[name]) for name, text in told.items() if counts.get(name)]
+    if unsaid := _with(counts, "unsaid_"):
+        reasons = ", ".join(f"{count:,} {printable(reason, 40)}" for reason, count in unsaid)
+        lost.append(words.unsaid.format(count=sum(count for _, count in unsaid), reasons=reasons))
+    return lost
+
+
+def _with(counts: Mapping[str, int], prefix: str) -> list[tuple[str, int]]:
+    return sorted((name.removeprefix(prefix), count) for name, count in counts.items() if name.startswith(prefix))
+
+
+def _turn(look: TurnLook, language: Language) -> Iterator[RenderableType]:
+    turn, words = look.turn, TOP[language]
     clock = f"{turn.at.astimezone():%H:%M}  "
     for quote in look.asked:
         yield _row(Text(clock, style="dim"), Text.assemble((f"{_who(quote)}  ", "cyan"), printable(quote.text, _LONGEST)))
     took = look.running.get("milliseconds", {}).get("total", turn.reply_seconds * 1000)
     sent = turn.reply_state == "sent"
     reason = printable(turn.reply_reason, 60)
-    words = printable(turn.reply, _LONGEST) if turn.reply else f"{turn.reply_state}{f': {reason}' if reason else ''}"
-    told = Text.assemble((words, "bold" if sent else "yellow"), (f"  {took:,.0f} ms" if took >= 1 else "", "dim"))
+    shown = (
+        printable(turn.reply, _LONGEST)
+        if turn.reply
+        else f"{words.said.get(turn.reply_state, turn.reply_state)}{f': {reason}' if reason else ''}"
+    )
+    told = Text.assemble((shown, "bold" if sent else "yellow"), (f"  {took:,.0f} ms" if took >= 1 else "", "dim"))
     yield _row(Text("       ▸ " if sent else "       ✗ ", style="green" if sent else "yellow"), told)
     for quote in look.memories:
         yield _row(
-            Text("       └ ", style="dim"), styled(f"{_who(quote)}, {day(quote.at)}: {quote.text}", "dim", limit=_LONGEST)
+            Text("       └ ", style="dim"),
+            styled(f"{_who(quote)}, {day(quote.at, language=language)}: {quote.text}", "dim", limit=_LONGEST),
         )
     for id_ in look.also:
         kind, _, name = id_.partition(":")
-        yield _row(Text("       └ ", style="dim"), styled(f"{'canon' if kind == 'lore' else 'note'} {name}", "dim", limit=60))
+        yield _row(
+            Text("       └ ", style="dim"), styled(f"{words.canon if kind == 'lore' else words.note} {name}", "dim", limit=60)
+        )
     if look.running.get("degraded"):
-        yield Text(f"       └ degraded: without {', '.join(look.running['missing']) or 'a step'}", style="yellow")
+        yield Text(f"       └ {words.without.format(names=', '.join(look.running['missing']) or words.a_step)}", style="yellow")
 
 
 def _who(quote: Quote) -> str:

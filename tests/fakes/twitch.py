@@ -37,6 +37,7 @@ class FakeTwitch:
         self.channel = Viewer(id="100", login="casa", name="Casa")
         self.people: dict[str, Viewer] = {}
         self.stream: Json | None = None
+        self.title, self.category = "", ""  # of the channel
         self.posts: list[Json] = []
         self.delivered: list[str] = []  # ids of the messages that somebody was there to hear
         self.post_ids: list[str] = []  # of those that were taken
@@ -64,6 +65,7 @@ class FakeTwitch:
                 *self.oauth.routes(),
                 web.get("/helix/users", self._users),
                 web.get("/helix/streams", self._streams),
+                web.get("/helix/channels", self._channels),
                 web.get("/helix/moderation/channels", self._moderated),
                 web.get("/helix/eventsub/subscriptions", self._listed),
                 web.post("/helix/eventsub/subscriptions", self._subscribe),
@@ -132,6 +134,15 @@ class FakeTwitch:
 
     async def clear(self) -> None:
         await self.notify("channel.chat.clear", payloads.user(self.channel, "broadcaster"))
+
+    async def retitle(self, title: str, category: str) -> None:
+        """The streamer changes what the channel is about."""
+        self.title, self.category = title, category
+        event = {
+            **payloads.user(self.channel, "broadcaster"), "title": title, "language": "it", "category_id": "1",
+            "category_name": category, "content_classification_labels": [],
+        }  # fmt: skip
+        await self.notify("channel.update", event)
 
     async def go_online(self, stream_id: str) -> None:
         started = payloads.timestamp(datetime.now(UTC))
@@ -265,6 +276,16 @@ class FakeTwitch:
 
     async def _streams(self, _: web.Request) -> web.Response:
         return web.json_response({"data": [self.stream] if self.stream else [], "pagination": {}})
+
+    async def _channels(self, request: web.Request) -> web.Response:
+        if self._user(request) is None:
+            return refused(401, "Invalid OAuth token")
+        told = {
+            "broadcaster_id": self.channel.id, "broadcaster_login": self.channel.login, "broadcaster_name": self.channel.name,
+            "broadcaster_language": "it", "game_id": "1", "game_name": self.category, "title": self.title, "delay": 0,
+            "tags": [], "content_classification_labels": [], "is_branded_content": False,
+        }  # fmt: skip
+        return web.json_response({"data": [told]})
 
     async def _moderated(self, request: web.Request) -> web.Response:
         grant = self._user(request)

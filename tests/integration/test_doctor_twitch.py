@@ -49,7 +49,7 @@ async def test_an_account_that_is_well_is_ok_in_every_line(fake: FakeTwitch, tmp
     )
     assert "3.9 hours" in lines["Twitch"].text
     assert "messages_per_window may be 100" in lines["moderator"].text
-    assert "all 7 kinds" in lines["subscriptions"].text
+    assert "all 8 kinds" in lines["subscriptions"].text
     assert fake.oauth.refreshes == 0
 
 

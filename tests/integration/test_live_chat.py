@@ -139,6 +139,36 @@ async def test_chat_before_the_stream_gets_a_temporary_one_until_the_real_one_be
     assert (real.id, real.temporary) == ("77", False)
 
 
+async def test_a_stream_that_begins_has_the_title_of_the_channel_and_takes_each_new_one(
+    fake: FakeTwitch, tmp_path: Path
+) -> None:
+    fake.title, fake.category = "Si pianta", "Just Chatting"
+    async with evening(fake, tmp_path) as live:
+        await fake.retitle("Si raccoglie", "Farming Simulator")  # nobody is there yet
+        await fake.go_online("77")
+        await fake.chat("alice", "ciao")
+        await live.until(lambda: live.bench.memory.lines)
+        await fake.retitle("Si vende", "Just Chatting")
+        await live.until(lambda: len(live.bench.memory.streams) == 2)
+        await live.until(lambda: len(live.bench.memory.lines) == 2)
+    assert [(stream.id, stream.title, stream.category) for stream in live.bench.memory.streams] == [
+        ("77", "Si raccoglie", "Farming Simulator"), ("77", "Si vende", "Just Chatting"),
+    ]  # fmt: skip
+    notice = list(live.bench.memory.lines.values())[1]
+    assert isinstance(notice, Notice)
+    assert (notice.kind, notice.user, notice.data["title"]) == ("channel_update", None, "Si vende")
+
+
+async def test_a_title_that_twitch_does_not_tell_is_learnt_from_its_next_update(fake: FakeTwitch, tmp_path: Path) -> None:
+    fake.trouble.statuses["/helix/channels"] += [503, 503]
+    async with evening(fake, tmp_path) as live:
+        await fake.go_online("77")
+        await live.until(lambda: live.bench.memory.streams)
+        await fake.retitle("Si vende", "Just Chatting")
+        await live.until(lambda: len(live.bench.memory.streams) == 2)
+    assert [stream.title for stream in live.bench.memory.streams] == [None, "Si vende"]
+
+
 async def test_replies_actions_emotes_and_notices_arrive_as_what_their_writers_meant(fake: FakeTwitch, tmp_path: Path) -> None:
     bob = fake.person("bob")
     async with evening(fake, tmp_path) as live:
@@ -292,7 +322,7 @@ def test_without_a_stand_in_twitch_itself_is_meant(tmp_path: Path) -> None:
 
 async def test_what_the_streamer_does_not_want_to_be_heard_is_not_subscribed_to(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path, notices=False, moderation=False) as live:
-        wanted = {"channel.chat.message", "stream.online", "stream.offline"}
+        wanted = {"channel.chat.message", "channel.update", "stream.online", "stream.offline"}
         await live.until(lambda: live.connection.living() == fake.heard_types() == wanted)
         assert set.union(*wanted_types(live.connection._settings)) == wanted
         assert await live.connection.check() == []

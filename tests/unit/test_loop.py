@@ -8,7 +8,7 @@ from fakes.memory import FakeMemory
 
 from bot.loop_settings import LoopSettings
 from bot.manners import MannersSettings
-from memory import BotIdentity, BotReply, Command, Deletion, Event, Probe, Settle, StateCall
+from memory import BotIdentity, BotReply, Command, Deletion, Event, Notice, Probe, Settle, StateCall
 
 LOG = LoopSettings(replies="log")
 
@@ -93,6 +93,14 @@ async def test_lines_of_bots_of_the_bot_itself_and_of_foreign_chats_are_left_out
 async def test_foreign_chat_is_taken_in_where_the_streamer_wants_it() -> None:
     bench = await run(Bench(settings=LoopSettings(foreign_chat=True)), online(), message("ciao", source_channel="555"))
     assert len(bench.memory.lines) == 1
+
+
+async def test_a_title_is_given_to_the_stream_that_runs_and_begins_none() -> None:
+    news = Notice(id="u1", at=at(1), kind="channel_update", user=None, data={"title": "Nuovo", "category_name": ""})
+    bench = await run(Bench(), news)
+    assert (bench.memory.streams, bench.loop.counts["passed_over"]) == ([], 1)
+    bench = await run(Bench(), online(), news, replace(news, id="u2"), replace(news, id="u3", data={"title": 3}))
+    assert [(stream.id, stream.title) for stream in bench.memory.streams] == [("s1", "Serata"), ("s1", "Nuovo")]
 
 
 async def test_a_deletion_takes_a_line_out_of_the_open_batch_and_out_of_the_memory() -> None:

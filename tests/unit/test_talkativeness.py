@@ -29,6 +29,7 @@ from bot.reply import LlmResponder
 from bot.responder import ResponderFailed
 from bot.speak import Delivery
 from config.sections import Manners as MannersSection
+from config.sections import Twitch as TwitchSection
 from config.settings import Settings
 from memory import Batch, Channel, Stream, VirtualClock
 
@@ -207,6 +208,16 @@ async def test_without_a_model_unasked_words_are_off_and_that_is_said() -> None:
     await loop.feed(message("ciao"))
     await loop.finish()
     assert [turn.said.reason for turn in memory.turns.values()] == ["not_addressed"]
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+async def test_a_shared_chat_is_taken_in_only_where_that_is_configured(*, wanted: bool) -> None:
+    settings, memory = Settings(twitch=TwitchSection(shared_chat=wanted)), FakeMemory()
+    home = Channel(id="1", login="c", name="C")
+    loop = make_loop(settings, memory=memory, clock=VirtualClock(at(0)), channel=home, bot=BOT, hooks=Hooks())
+    await loop.feed(message("ciao dagli altri", source_channel="555"))
+    await loop.finish()
+    assert [line.text for line in memory.lines.values()] == (["ciao dagli altri"] if wanted else [])
 
 
 async def test_a_hangup_reloads_once_each_and_no_more_after_leaving() -> None:

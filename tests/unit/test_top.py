@@ -13,6 +13,7 @@ from builders_recall import CHANNEL, a_batch, a_message, a_stream, a_viewer
 from rich.console import Console
 
 from bot.app import remember_channel
+from bot.cli.login_texts import Language
 from bot.cli.look import Look, Quote, TurnLook, looker
 from bot.cli.top import picture
 from bot.watch_server import SOCKET
@@ -45,9 +46,9 @@ def a_look(*turns: TurnLook, running: dict[str, Any] | None = None, dead: int = 
     return Look(at=NOW, present=present, sums={"viewers": 1, "messages": 2, "documents": 3}, turns=turns, running=running)
 
 
-def shown(look: Look) -> str:
+def shown(look: Look, language: Language = "en") -> str:
     console = Console(file=StringIO(), width=120)
-    console.print(picture(look, "Casa"))
+    console.print(picture(look, "Casa", language))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
 
@@ -63,10 +64,42 @@ def test_pace_lag_and_dead_jobs_are_shown() -> None:
 def test_a_running_bot_adds_times_degraded_sources_tokens_and_failures() -> None:
     text = shown(a_look(running=RUNNING))
     for told in (
-        "1,200 not read yet", "9 (2 sent, 7 silent)", "memory 4 ms, slow 12", "whole turn 900 ms, slow 2100",
+        "1,200 not read yet", "9 (2 sent, 7 silent)", "memory 4 ms, slow 12", "whole turn 900 ms, slow 2,100",
         "3 turns: the memory was late or broken (recall 2 times)", "1,234 read · 56 written", "1: a bug, see the log",
     ):  # fmt: skip
         assert told in text
+
+
+def test_what_was_lost_is_shown_where_something_was() -> None:
+    counts = {"dropped": 5, "repaired": 2, "unsaid_rate_limited": 3, "unsaid_msg_slowmode": 1}
+    text = shown(a_look(running={**RUNNING, "counts": counts}))
+    for told in (
+        "5 events: the chat was faster than the bot", "2 subscriptions were gone, and are back",
+        "4 replies did not go",
+    ):  # fmt: skip
+        assert told in text
+    assert "lost" not in shown(a_look(running=RUNNING))
+
+
+def test_it_speaks_italian_where_that_is_asked_for() -> None:
+    cat = Quote(who="Anna", at=NOW - timedelta(days=30), text="la mia gatta si chiama Briciola")
+    failed = a_turn(reply=None, reply_state="failed", reply_reason="rate_limited")
+    turns = [
+        TurnLook(turn=a_turn(), asked=(), memories=(cat,), also=("lore:osteria",), running={"degraded": True, "missing": []}),
+        TurnLook(turn=failed, asked=(), memories=(), also=(), running={}),
+    ]
+    text = shown(a_look(*turns, running=RUNNING, dead=2), "it")
+    for told in (
+        "acceso dal 1 mar 2026", "2.5 messaggi/s in 10 s", "1,200 non ancora letti", "1 spettatori",
+        "ritardo: 3 lavori in attesa, il più vecchio da 2 min · 2 morti", "9 (2 inviate, 7 in silenzio)",
+        "turno intero 900 ms, lento 2,100", "3 turni: la memoria era in ritardo o guasta (recall 2 volte)",
+        "1,234 letti · 56 scritti", "1: un difetto, vedi il registro", "└ Anna, 30 gen 2026: la mia gatta",
+        "└ canone osteria", "ridotto: senza un passo", "✗ non riuscite: rate_limited",
+    ):  # fmt: skip
+        assert told in text, told
+    for english in ("turns", "running", "messages", "degraded", "viewers", "without"):
+        assert english not in text
+    assert "qui non gira nessun bot" in shown(a_look(), "it")
 
 
 def test_a_running_bot_without_a_turn_yet_has_nothing_to_complain_of() -> None:
@@ -165,6 +198,7 @@ def test_the_command_prints_a_picture_or_json(run: Run, tmp_path: Path) -> None:
     asyncio.run(_asked(folder))
     code, picture_shown, _ = run("top", "--once")
     assert (code, "▸ Nerone!" in picture_shown) == (0, True)
+    assert "qui non gira nessun bot" in run("top", "--once", "--language", "it")[1]
     code, as_json, _ = run("top", "--json", "--turns", "1")
     assert code == 0
     assert '"running": null' in as_json

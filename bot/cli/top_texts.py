@@ -1,0 +1,131 @@
+"""What `ricordo top` says, in both languages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.cli.login_texts import Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopWords:
+    """Names of the rows, and what stands in them."""
+
+    idle: str
+    since: str
+    chat: str
+    pace: str
+    unread: str
+    memory: str
+    sums: str
+    jobs: str
+    lag: str
+    dead: str
+    turns: str
+    none_yet: str
+    times: str
+    slow: str
+    steps: Mapping[str, str]  # of a turn, in their order
+    no_turn_yet: str
+    hearing: str
+    dropped: str
+    repaired: str
+    unrepaired: str
+    unsaid: str
+    degraded: str
+    degraded_turns: str
+    missing: str
+    no_turn: str
+    tokens: str
+    tokens_told: str
+    failures: str
+    failures_told: str
+    no_reply_yet: str
+    said: Mapping[str, str]  # what became of a reply
+    canon: str
+    note: str
+    without: str
+    a_step: str
+
+
+TOP: dict[Language, TopWords] = {
+    "en": TopWords(
+        idle="no bot is running here: what its database says",
+        since="running since {day}, {time}",
+        chat="chat",
+        pace="{pace:.1f} messages/s in {span} s",
+        unread="{count:,} not read yet",
+        memory="memory",
+        sums="{viewers:,} viewers · {messages:,} messages · {documents:,} documents",
+        jobs="jobs",
+        lag="lag: {lag}",
+        dead="{count:,} dead: see `ricordo jobs`",
+        turns="turns",
+        none_yet="none yet",
+        times="times",
+        slow="{name} {usual:,.0f} ms, slow {slow:,.0f}",
+        steps={"recall": "memory", "reply": "words", "send": "posting", "total": "whole turn"},
+        no_turn_yet="no turn yet",
+        hearing="lost",
+        dropped="{count:,} events: the chat was faster than the bot",
+        repaired="{count:,} subscriptions were gone, and are back",
+        unrepaired="{count:,} looks could not bring them back",
+        unsaid="{count:,} replies did not go out ({reasons})",
+        degraded="degraded",
+        degraded_turns="{count:,} turns: the memory was late or broken",
+        missing="{name} {count:,} times",
+        no_turn="no turn",
+        tokens="tokens",
+        tokens_told="{read:,} read · {written:,} written",
+        failures="failures",
+        failures_told="{count:,}: a bug, see the log",
+        no_reply_yet="no reply yet",
+        said={},
+        canon="canon",
+        note="note",
+        without="degraded: without {names}",
+        a_step="a step",
+    ),
+    "it": TopWords(
+        idle="qui non gira nessun bot: quel che dice la sua base di dati",
+        since="acceso dal {day}, {time}",
+        chat="chat",
+        pace="{pace:.1f} messaggi/s in {span} s",
+        unread="{count:,} non ancora letti",
+        memory="memoria",
+        sums="{viewers:,} spettatori · {messages:,} messaggi · {documents:,} documenti",
+        jobs="lavori",
+        lag="ritardo: {lag}",
+        dead="{count:,} morti: vedi `ricordo jobs`",
+        turns="turni",
+        none_yet="ancora nessuno",
+        times="tempi",
+        slow="{name} {usual:,.0f} ms, lento {slow:,.0f}",
+        steps={"recall": "memoria", "reply": "parole", "send": "invio", "total": "turno intero"},
+        no_turn_yet="ancora nessun turno",
+        hearing="perso",
+        dropped="{count:,} eventi: la chat era più veloce del bot",
+        repaired="{count:,} iscrizioni erano cadute, e sono tornate",
+        unrepaired="{count:,} controlli non le hanno riportate",
+        unsaid="{count:,} risposte non sono uscite ({reasons})",
+        degraded="ridotti",
+        degraded_turns="{count:,} turni: la memoria era in ritardo o guasta",
+        missing="{name} {count:,} volte",
+        no_turn="nessun turno",
+        tokens="token",
+        tokens_told="{read:,} letti · {written:,} scritti",
+        failures="guasti",
+        failures_told="{count:,}: un difetto, vedi il registro",
+        no_reply_yet="ancora nessuna risposta",
+        said={
+            "sent": "inviate",
+            "silent": "in silenzio",
+            "withheld": "trattenute",
+            "failed": "non riuscite",
+            "ambiguous": "incerte",
+        },
+        canon="canone",
+        note="nota",
+        without="ridotto: senza {names}",
+        a_step="un passo",
+    ),
+}
