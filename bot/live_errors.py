@@ -12,7 +12,12 @@ LiveError
 
 
 class LiveError(Exception):
-    """Base of the live bot's errors. The text says what happened and what to do next."""
+    """Base of the live bot's errors. The text says what happened and what to do next, in Italian too where people log in."""
+
+    def __init__(self, text: str, *, it: str = "") -> None:
+        """Keep the Italian text beside the English one; without one, both are English."""
+        super().__init__(text)
+        self.it = it or text
 
 
 class TokenFileUnsafe(LiveError):

@@ -14,6 +14,7 @@ from bot.tokens import TokenPair, drop_tokens, load_tokens, save_tokens
 
 CONNECTIONS = "https://www.twitch.tv/settings/connections"
 REDIRECT_SECONDS = 600.0
+ROLES_IT: dict[Role, str] = {"bot": "bot", "broadcaster": "streamer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,9 @@ async def log_in_by_device(accounts: TwitchAccounts, wanted: Wanted, tell: Calla
             grant = await _polled(accounts, device, wanted.scopes)
     except TimeoutError:
         msg = "nobody entered the code in time; run the login again for a new one"
-        raise LoginFailed(msg) from None
+        raise LoginFailed(
+            msg, it="nessuno ha scritto il codice in tempo; esegui di nuovo il login per averne uno nuovo"
+        ) from None
     return await _accepted(accounts, wanted, grant)
 
 
@@ -102,7 +105,8 @@ async def _accepted(accounts: TwitchAccounts, wanted: Wanted, grant: Grant) -> H
     except (LiveError, OSError) as error:
         ended = await _quietly(accounts.revoke(grant.access))
         if isinstance(error, LoginFailed) and not ended:
-            raise LoginFailed(f"{error}. The permission could not be withdrawn: do so at {CONNECTIONS}") from None
+            still = f"{error.it}. Il permesso non si è potuto ritirare: fallo su {CONNECTIONS}"
+            raise LoginFailed(f"{error}. The permission could not be withdrawn: do so at {CONNECTIONS}", it=still) from None
         raise
     return holder
 
@@ -110,15 +114,24 @@ async def _accepted(accounts: TwitchAccounts, wanted: Wanted, grant: Grant) -> H
 def _checked(wanted: Wanted, holder: Holder | None) -> Holder:
     if holder is None or holder.client_id != wanted.client_id:
         msg = "Twitch gave a token that it does not know; run the login again"
-        raise LoginFailed(msg)
+        raise LoginFailed(msg, it="Twitch ha dato un token che non conosce; esegui di nuovo il login")
     if holder.login.casefold() != wanted.login.casefold():
         msg = (
             f"{holder.login or 'no account'} was signed in on the Twitch page, but the configuration names {wanted.login} as "
             f"the {wanted.role}; nothing was kept. Sign in as {wanted.login}, a private window helps, and run the login again"
         )
-        raise LoginFailed(msg)
+        told = (
+            f"sulla pagina di Twitch era entrato {holder.login or 'nessun account'}, ma la configurazione indica "
+            f"{wanted.login} come {ROLES_IT[wanted.role]}; non è stato tenuto nulla. Entra come {wanted.login}, aiuta una "
+            "finestra anonima, ed esegui di nuovo il login"
+        )
+        raise LoginFailed(msg, it=told)
     if missing := missing_scopes(wanted.role, holder.scopes):
-        raise LoginFailed(f"these permissions were not granted: {', '.join(missing)}; nothing was kept. Run the login again")
+        names = ", ".join(missing)
+        raise LoginFailed(
+            f"these permissions were not granted: {names}; nothing was kept. Run the login again",
+            it=f"questi permessi non sono stati concessi: {names}; non è stato tenuto nulla. Esegui di nuovo il login",
+        )
     return holder
 
 

@@ -47,7 +47,11 @@ class Loopback:
                 f"port {self._port} of this machine is in use; set twitch.redirect_port to another one, "
                 "and register that address for the application at https://dev.twitch.tv/console/apps"
             )
-            raise LoginFailed(msg) from None
+            told = (
+                f"la porta {self._port} di questa macchina è occupata; imposta twitch.redirect_port su un'altra, e registra "
+                "quell'indirizzo per l'applicazione su https://dev.twitch.tv/console/apps"
+            )
+            raise LoginFailed(msg, it=told) from None
         self._port = self._runner.addresses[0][1]
         return self
 
@@ -71,10 +75,13 @@ class Loopback:
             async with asyncio.timeout(seconds):
                 code = await self._answer
         except TimeoutError:
-            raise LoginFailed(f"nobody answered within {seconds:.0f} seconds; run the login again") from None
+            raise LoginFailed(
+                f"nobody answered within {seconds:.0f} seconds; run the login again",
+                it=f"nessuno ha risposto entro {seconds:.0f} secondi; esegui di nuovo il login",
+            ) from None
         if code is None:
             msg = "the request was denied on the Twitch page; run the login again to be asked anew"
-            raise LoginFailed(msg)
+            raise LoginFailed(msg, it="la richiesta è stata negata sulla pagina di Twitch; esegui di nuovo il login")
         return code
 
     async def _answered(self, request: web.Request) -> web.Response:

@@ -102,9 +102,9 @@ class TwitchAccounts:
             return None
         if said in _DENIED:
             msg = "the request was denied on the Twitch page; run the login again to be asked anew"
-            raise LoginFailed(msg)
+            raise LoginFailed(msg, it="la richiesta è stata negata sulla pagina di Twitch; esegui di nuovo il login")
         msg = "the code has ended or was used already; run the login again for a new one"
-        raise LoginFailed(msg)
+        raise LoginFailed(msg, it="il codice è scaduto o è già stato usato; esegui di nuovo il login per averne uno nuovo")
 
     def page(self, redirect: str, scopes: tuple[str, ...], state: str) -> str:
         """Return the address of the page where an account says yes or no, and is then sent to `redirect`."""
@@ -184,10 +184,11 @@ class TwitchAccounts:
                 status, at = answer.status, _date(answer.headers.get("Date"))
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             msg = f"Twitch did not answer ({type(error).__name__}); check the network and try again"
-            raise TwitchUnreachable(msg) from None
+            told = f"Twitch non ha risposto ({type(error).__name__}); controlla la rete e riprova"
+            raise TwitchUnreachable(msg, it=told) from None
         if status >= _SERVER or status == _TOO_MANY:
             msg = f"Twitch cannot answer now (HTTP {status}); try again later"
-            raise TwitchUnreachable(msg)
+            raise TwitchUnreachable(msg, it=f"ora Twitch non può rispondere (HTTP {status}); riprova più tardi")
         return status, body if isinstance(body, dict) else {}, at
 
 
@@ -195,7 +196,9 @@ def _must_be_ok(status: int, doing: str) -> None:
     if status != _OK:
         raise TwitchRefused(
             f"Twitch refused to {doing} (HTTP {status}); check twitch.client_id, the client secret where one is configured, "
-            "and the application's redirect addresses and client type at https://dev.twitch.tv/console/apps"
+            "and the application's redirect addresses and client type at https://dev.twitch.tv/console/apps",
+            it=f"Twitch ha rifiutato (HTTP {status}); controlla twitch.client_id, il segreto client se ce n'è uno, e gli "
+            "indirizzi di reindirizzamento e il tipo di client dell'applicazione su https://dev.twitch.tv/console/apps",
         )
 
 

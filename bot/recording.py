@@ -106,9 +106,10 @@ class Recorder:
             log.warning("recording_incomplete", lines_lost=self._lost)
 
     def _open(self, event: StreamEvent) -> None:
-        """Begin the stream's file; the one of its temporary stand-in goes on."""
+        """Begin the stream's file; that of its temporary stand-in goes on, and so does one that is only named anew."""
         before, self._stream = self._stream, event
-        if self._path is None or before is None or not before.extra.get(TEMPORARY):
+        goes_on = before is not None and (before.stream_id == event.stream_id or before.extra.get(TEMPORARY))
+        if self._path is None or not goes_on:
             self._path = self._file_of(event.stream_id)
 
     def _file_of(self, stream_id: str) -> Path:

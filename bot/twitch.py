@@ -16,7 +16,8 @@ from twitchio.http import Route
 
 from bot.account import Account, TwitchSettings
 from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
-from bot.tokens import KeptPair
+from bot.scopes import AS_BOT
+from bot.tokens import KeptPair, load_tokens
 from bot.twitch_events import message_of, notice_of, on_air_of, update_of
 from bot.twitch_voice import TwitchVoice
 from memory import BotIdentity, Channel, Clock, Deletion, Event, StreamEvent
@@ -172,7 +173,8 @@ class TwitchConnection:
     def voice(self) -> TwitchVoice:
         """Return the way to post into the channel; `log_in` first."""
         client = self._connected()
-        return TwitchVoice(client.create_partialuser(self._channel_id), self._bot_id, has_token=client.has_token)
+        channel, as_app = client.create_partialuser(self._channel_id), client.may_post_as_app()
+        return TwitchVoice(channel, self._bot_id, has_token=client.has_token, as_app=as_app)
 
     def _connected(self) -> "_Client":
         if self._client is None:
@@ -230,11 +232,12 @@ class _Client(commands.Bot):
         super().__init__(
             client_id=settings.client_id, client_secret=settings.client_secret or None, prefix="\0", session=session
         )
-        self.take: Take = _nowhere
+        self.take: Take = lambda _: None  # until `listen`
         self._ours = settings
         self._now = clock.now
         self._kept = KeptPair(settings.token_file, access=settings.access_token, refresh=settings.refresh_token)
         self.bot_token = ""  # whose token is the bot's
+        self._scopes: frozenset[str] = frozenset()
         self.title: str | None = None  # of the channel: a stream that begins has it, and Twitch does not say so then
         self.category: str | None = None
 
@@ -254,7 +257,7 @@ class _Client(commands.Bot):
                     raise
                 continue
             if valid.user_id is not None:
-                self.bot_token = valid.user_id
+                self.bot_token, self._scopes = valid.user_id, frozenset(valid.scopes or ())
                 self.keep_tokens()
                 return valid.user_id
         msg = "the bot's token belongs to no user; make a user token for the bot's account"
@@ -273,6 +276,11 @@ class _Client(commands.Bot):
     def has_token(self) -> bool:
         """Return whether the bot's token still lives: TwitchIO drops one that cannot be refreshed, without a word."""
         return self.bot_token in self.tokens
+
+    def may_post_as_app(self) -> bool:
+        """Return whether both accounts allow the application to write as the bot, and it has the secret which that takes."""
+        known = load_tokens(self._ours.token_file)
+        return AS_BOT in self._scopes and "broadcaster" in known and bool(self._ours.client_secret)
 
     def keep_tokens(self) -> None:
         """Write the bot's tokens where they have changed; what cannot be written is tried again at the next call."""
@@ -345,10 +353,6 @@ class _Client(commands.Bot):
 
     async def event_stream_offline(self, payload: twitchio.StreamOffline) -> None:
         self.take(StreamEvent(at=payload.timestamp or self._now(), event="offline", stream_id=payload.id))
-
-
-def _nowhere(event: Event) -> None:
-    """Hear nothing: the state before `listen`."""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from bot.app import twitch_settings
 from bot.cli.findings import Finding, found
 from bot.live_errors import LiveError, TwitchRefused
 from bot.oauth import Holder, TwitchAccounts
-from bot.scopes import MODERATED, missing_scopes
+from bot.scopes import AS_BOT, MODERATED, missing_scopes
 from bot.tokens import TokenPair, load_tokens
 from config.settings import Settings
 from memory import Clock
@@ -31,7 +31,9 @@ async def check_twitch(settings: Settings, clock: Clock) -> list[Finding]:
         async with TwitchAccounts(twitch_settings(settings)) as accounts:
             await _look(accounts, settings, clock, findings)
     except LiveError as error:
-        findings.append(found("twitch.failed", "wrong", reason=str(error)))
+        findings.append(
+            found("twitch.failed", "wrong", reason=lambda language, error=error: error.it if language == "it" else str(error))
+        )
     return findings
 
 
@@ -46,7 +48,7 @@ async def _look(accounts: TwitchAccounts, settings: Settings, clock: Clock, find
     findings += [_token(configured, holder), _permissions(holder), _clock(holder, clock.now())]
     if holder.client_id == configured.client_id:  # else every question is refused
         findings += await _in_channel(accounts, settings, holder, pair.access)
-    findings += await _broadcaster(accounts, configured, stored)
+    findings += await _broadcaster(accounts, configured, stored, holder.scopes)
 
 
 def _unready(settings: Settings) -> Finding | None:
@@ -126,11 +128,17 @@ async def _subscriptions(accounts: TwitchAccounts, configured: TwitchSettings, h
     return found("subscriptions.fine", count=len(required | optional))
 
 
-async def _broadcaster(accounts: TwitchAccounts, configured: TwitchSettings, stored: dict[str, TokenPair]) -> list[Finding]:
+async def _broadcaster(
+    accounts: TwitchAccounts, configured: TwitchSettings, stored: dict[str, TokenPair], scopes: tuple[str, ...]
+) -> list[Finding]:
     pair = stored.get("broadcaster")
     holder = await accounts.holder(pair.access) if pair else None
     if holder is None:
-        return []  # not connected, or run out: the bot needs no token of the broadcaster
+        return []  # not connected, or run out: what the broadcaster granted lives on without its token
     if holder.login.casefold() != configured.channel:
         return [found("broadcaster.another", "wrong", login=holder.login, channel=configured.channel)]
+    if not configured.client_secret:
+        return [found("broadcaster.unused", "note", login=holder.login)]
+    if AS_BOT not in scopes:
+        return [found("broadcaster.half", "note", login=holder.login, bot=configured.bot)]
     return [found("broadcaster.fine", login=holder.login, names=", ".join(holder.scopes))]

@@ -304,6 +304,23 @@ TEXTS: dict[str, dict[Language, Said]] = {
         "en": ("the broadcaster's token belongs to {login}, not to {channel}", "`ricordo login --broadcaster`"),
         "it": ("il token dello streamer è di {login}, non di {channel}", "`ricordo login --broadcaster`"),
     },
+    "broadcaster.unused": {
+        "en": (
+            "{login} is connected, which is of use only with a client secret",
+            "set twitch.client_secret in ricordo.secrets.toml, or leave it: nothing is missing",
+        ),
+        "it": (
+            "{login} è collegato, ma serve solo con un segreto client",
+            "imposta twitch.client_secret in ricordo.secrets.toml, o lascia stare: non manca nulla",
+        ),
+    },
+    "broadcaster.half": {
+        "en": ("{login} lets the bot write as a chat bot, but {bot} did not allow user:bot", "run `ricordo login` again"),
+        "it": (
+            "{login} fa scrivere il bot come chat bot, ma {bot} non ha concesso user:bot",
+            "esegui di nuovo `ricordo login`",
+        ),
+    },
     "broadcaster.fine": {
         "en": ("{login} is connected: {names}", ""),
         "it": ("{login} è collegato: {names}", ""),

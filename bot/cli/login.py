@@ -11,6 +11,7 @@ from bot.cli.language import LanguageOption, chosen
 from bot.cli.login_texts import Language, say
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, out
+from bot.live_errors import LiveError
 from bot.login import REDIRECT_SECONDS, Wanted, log_in_by_device, log_in_by_redirect, log_out
 from bot.oauth import DeviceCode, TwitchAccounts
 from bot.scopes import Role, scopes_of
@@ -73,6 +74,8 @@ def log_in(settings: Settings, role: Role, *, language: Language, redirect: bool
         LiveError: it came to nothing.
     """
     wanted = _wanted(settings, role, minimal=minimal)
+    if not wanted.scopes:
+        raise CommandFailed(say("broadcaster_not_needed", language), Exit.USAGE)
     # The code needs no secret; a redirect does, and is for who sits at this machine.
     by_page = bool(settings.twitch.client_secret.get_secret_value()) and role == "broadcaster" if redirect is None else redirect
     if by_page and not settings.twitch.client_secret.get_secret_value():
@@ -87,7 +90,10 @@ def log_in(settings: Settings, role: Role, *, language: Language, redirect: bool
                 return (await log_in_by_redirect(accounts, wanted, told.page, port=port)).login
             return (await log_in_by_device(accounts, wanted, _Telling(wanted, language).code)).login
 
-    login = asyncio.run(enter())
+    try:
+        login = asyncio.run(enter())
+    except LiveError as error:
+        raise type(error)(error.it if language == "it" else str(error)) from None
     out.print(say("connected", language, login=login, file=wanted.token_file), markup=False)
 
 
@@ -132,7 +138,7 @@ def _wanted(settings: Settings, role: Role, *, minimal: bool) -> Wanted:
     return Wanted(
         role=role,
         login=login,
-        scopes=tuple(scope.name for scope in scopes_of(role, minimal=minimal)),
+        scopes=tuple(scope.name for scope in scopes_of(role, minimal=minimal, secret=bool(configured.client_secret))),
         client_id=configured.client_id,
         token_file=Path(configured.token_file),
         origin=fingerprint(configured.access_token),

@@ -32,6 +32,12 @@ TEXTS: dict[str, dict[Language, str]] = {
     },
     "bot": {"en": "bot", "it": "bot"},
     "broadcaster": {"en": "broadcaster", "it": "streamer"},
+    "broadcaster_not_needed": {
+        "en": "Nothing is missing: without a client secret the bot writes with its own account's permission alone, and has no "
+        "use for yours. With one (docs/connecting.md) it writes as a chat bot",
+        "it": "Non manca nulla: senza un segreto client il bot scrive col solo permesso del suo account, e il tuo non gli "
+        "serve. Con uno (docs/connecting.md) scrive come chat bot",
+    },
     "logged_out": {
         "en": "{role}: logged out, Twitch has withdrawn the permission",
         "it": "{role}: uscito, Twitch ha ritirato il permesso",

@@ -78,9 +78,10 @@ def setup_command(
     talk.tell("doctor")
     findings = examined(settings)
     show(findings, talk.language)
-    talk.tell("end", bot=settings.twitch.bot)
     if any(finding.state == "wrong" for finding in findings):
+        talk.tell("end_wrong")
         raise typer.Exit(Exit.FAILED)
+    talk.tell("end", bot=settings.twitch.bot)
 
 
 def _answers(talk: Dialogue, former: Settings) -> Answers:

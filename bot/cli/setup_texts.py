@@ -80,6 +80,12 @@ TEXTS: dict[str, dict[Language, str]] = {
         "en": "\nStart it with: ricordo run\nTo make the bot a moderator, write /mod {bot} in your chat.",
         "it": "\nPer avviarlo: ricordo run\nPer fare il bot moderatore, scrivi /mod {bot} nella tua chat.",
     },
+    "end_wrong": {
+        "en": "\nNearly there: put right what is marked WRONG above, then look again with: ricordo doctor\n"
+        "When it has nothing to complain of, start the bot with: ricordo run",
+        "it": "\nCi siamo quasi: sistema quel che sopra è segnato MALE, poi guarda di nuovo con: ricordo doctor\n"
+        "Quando non ha più nulla da ridire, avvia il bot con: ricordo run",
+    },
     "name_wrong": {
         "en": "A Twitch name has 3 to 25 letters (without accents), digits and _.",
         "it": "Un nome di Twitch ha da 3 a 25 lettere (senza accenti), cifre e _.",

@@ -96,7 +96,7 @@ async def test_the_set_up_ends_with_a_connected_bot_and_a_content_doctor(twitch:
     await setup.says("Ti aspetto")
     twitch.oauth.approve(twitch.bot)
     assert await setup.ends() == 0
-    assert "ok    Twitch: ricordo_bot is connected" in setup.output
+    assert "ok    Twitch: ricordo_bot è collegato" in setup.output
     assert "Per avviarlo: ricordo run" in setup.output
 
 

@@ -329,8 +329,13 @@ class FakeTwitch:
 
     async def _post(self, request: web.Request) -> web.Response:
         body = await request.json()
-        if self._user(request) is None:
+        as_app = bearer(request) == "app"
+        if as_app and not self.oauth.lets_app_write(self.channel):
+            return refused(403, "The application may not write there")
+        if not as_app and self._user(request) is None:
             return refused(401, "Invalid OAuth token")
+        if not as_app and "for_source_only" in body:
+            return refused(400, "for_source_only takes an app token")
         if len(body["message"]) > WORDS_LIMIT:
             return refused(422, "The message is too long")
         fault = self.faults.popleft() if self.faults else {}

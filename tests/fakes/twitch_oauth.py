@@ -69,6 +69,11 @@ class FakeOAuth:
         issue(self.client_secret)
         self.grants.append(Grant(user=self.bot, access=issue("access-1"), refresh=issue("refresh-1")))
 
+    def lets_app_write(self, channel: Viewer) -> bool:
+        """Return whether the bot and the broadcaster both granted what the application's own token takes."""
+        held = {(grant.user.id, scope) for grant in self.grants for scope in grant.scopes}
+        return {(self.bot.id, "user:bot"), (channel.id, "channel:bot")} <= held
+
     @property
     def first(self) -> Grant:
         """The bot's grant that stands from the beginning."""

@@ -115,7 +115,12 @@ async def test_the_broadcasters_account_is_looked_at_where_it_is_connected(fake:
     casa = fake.oauth.grant(fake.channel, ("channel:bot",))
     file = tmp_path / "tokens.json"
     save_tokens(file, {"bot": pair, "broadcaster": TokenPair(access=casa.access, refresh=casa.refresh)})
-    assert (await found(a_config(fake, tmp_path)))["broadcaster"].text == "casa is connected: channel:bot"
+    assert "only with a client secret" in (await found(a_config(fake, tmp_path)))["broadcaster"].text
+    secret = {"client_secret": SecretStr("client-secret")}
+    assert "did not allow user:bot" in (await found(a_config(fake, tmp_path, **secret)))["broadcaster"].text
+    fake.oauth.first.scopes = (*SCOPES, "user:bot")
+    line = (await found(a_config(fake, tmp_path, **secret)))["broadcaster"]
+    assert (line.state, line.text) == ("ok", "casa is connected: channel:bot")
     save_tokens(file, {"bot": pair, "broadcaster": pair})
     assert (await found(a_config(fake, tmp_path)))["broadcaster"].state == "wrong"
     save_tokens(file, {"bot": pair, "broadcaster": TokenPair(access="gone", refresh="gone")})

@@ -14,6 +14,7 @@ from fakes.twitch import FakeTwitch
 from bot.account import wanted_types
 from bot.live import LiveSettings
 from bot.live_errors import EndpointRefused, TwitchDeaf, TwitchRefused
+from bot.tokens import TokenPair, save_tokens
 from bot.twitch import TwitchConnection
 from memory import Deletion, Message, Notice, WallClock
 
@@ -41,6 +42,43 @@ async def test_a_turn_is_recorded_with_the_id_that_twitch_gave_the_reply(fake: F
     assert (said.state, said.text) == ("sent", "risposta 1")
     assert said.reply_id is not None
     assert said.reply_id.startswith("post-")
+
+
+def _let_by_the_broadcaster(fake: FakeTwitch, folder: Path) -> None:
+    casa = fake.oauth.grant(fake.channel, ("channel:bot",))
+    pairs = {"bot": ("access-1", "refresh-1"), "broadcaster": (casa.access, casa.refresh)}
+    save_tokens(
+        folder / "tokens.json",
+        {role: TokenPair(access=access, refresh=refresh) for role, (access, refresh) in pairs.items()},
+    )
+
+
+async def test_where_the_broadcaster_allows_it_the_application_writes_into_this_channel_alone(
+    fake: FakeTwitch, tmp_path: Path
+) -> None:
+    _let_by_the_broadcaster(fake, tmp_path)
+    async with evening(fake, tmp_path) as live:
+        await fake.chat("alice", "ricordino ci sei?")
+        await live.until(lambda: live.bench.outcomes)
+    [post] = fake.posts
+    assert (post["for_source_only"], post["sender_id"]) == (True, "900")
+    assert live.bench.outcomes[0].turn.said.state == "sent"
+
+
+@pytest.mark.parametrize(("taken_back", "secret"), [(True, "client-secret"), (False, "")])
+async def test_where_the_application_may_not_write_the_bot_does_so_itself_and_once(
+    fake: FakeTwitch, tmp_path: Path, *, taken_back: bool, secret: str
+) -> None:
+    _let_by_the_broadcaster(fake, tmp_path)
+    if taken_back:
+        fake.oauth.grants = [grant for grant in fake.oauth.grants if grant.user == fake.bot]
+    async with evening(fake, tmp_path, client_secret=secret) as live:
+        for number in (1, 2):
+            await fake.chat("alice", f"ricordino ci sei, {number}?")
+            await fake.posted(number)
+        await live.until(lambda: len(live.bench.outcomes) == 2)
+    assert ["for_source_only" in post for post in fake.posts] == [False, False]
+    assert [outcome.turn.said.state for outcome in live.bench.outcomes] == ["sent", "sent"]
 
 
 async def test_chat_among_viewers_is_remembered_and_not_answered(fake: FakeTwitch, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def wanted(folder: Path, role: Role = "bot", *, login: str = "") -> Wanted:
     return Wanted(
         role=role,
         login=login or {"bot": "ricordo_bot", "broadcaster": "casa"}[role],
-        scopes=tuple(scope.name for scope in scopes_of(role)),
+        scopes=tuple(scope.name for scope in scopes_of(role, secret=role == "broadcaster")),
         client_id="client",
         token_file=folder / "tokens.json",
     )
@@ -65,6 +65,9 @@ async def test_a_code_that_is_entered_brings_tokens_that_the_bot_lives_on(fake: 
 async def test_only_what_is_used_is_asked_for(fake: FakeTwitch, tmp_path: Path) -> None:
     await by_device(fake, wanted(tmp_path), lambda _: fake.oauth.approve(fake.bot))
     assert fake.oauth.grants[-1].scopes == ("user:read:chat", "user:write:chat", "user:read:moderated_channels")
+    assert fake.oauth.grants[-1].scopes == tuple(scope.name for scope in scopes_of("bot", secret=False))
+    assert [scope.name for scope in scopes_of("bot")][-1] == "user:bot"  # where there is a secret
+    assert scopes_of("broadcaster", secret=False) == ()
     assert [scope.name for scope in scopes_of("bot", minimal=True)] == ["user:read:chat", "user:write:chat"]
     assert missing_scopes("bot", ("user:read:chat",)) == ("user:write:chat",)
     assert all(scope.why["it"] and scope.why["en"] for scope in (*scopes_of("bot"), *scopes_of("broadcaster")))
