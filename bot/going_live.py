@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import structlog
 
+from bot.account import Account
 from bot.app import Hooks, language_model, make_folder, make_loop, open_channel_memory, twitch_settings
 from bot.canon import sync_canon
 from bot.chosen import command_settings
@@ -28,8 +30,10 @@ log = structlog.get_logger(__name__)
 Told = TypeVar("Told")
 
 
-async def run_bot(settings: Settings) -> None:
+async def run_bot(settings: Settings, announce: Callable[[Account], None] = lambda _: None) -> None:
     """Go live with the configured account until SIGTERM or SIGINT; see `bot.stopping` for what these do.
+
+    `announce` hears who is live, and where, once the chat is heard.
 
     Raises:
         LiveError: Twitch refuses what the bot cannot do without, or could not be heard again.
@@ -38,14 +42,14 @@ async def run_bot(settings: Settings) -> None:
     stopping = Stopping()
     try:
         with stopping_on_signals(stopping):
-            await _evening(settings, stopping)
+            await _evening(settings, stopping, announce)
     except asyncio.CancelledError:
         if not stopping.asked.is_set():
             raise
         log.info("stopped_while_starting")
 
 
-async def _evening(settings: Settings, stopping: Stopping) -> None:
+async def _evening(settings: Settings, stopping: Stopping, announce: Callable[[Account], None]) -> None:
     clock, data_dir = WallClock(), settings.storage.data_dir
     make_folder(data_dir)
     async with TwitchConnection(twitch_settings(settings), clock) as twitch:
@@ -65,7 +69,7 @@ async def _evening(settings: Settings, stopping: Stopping) -> None:
                 await stack.enter_async_context(recording(recorder))
                 hooks = replace(hooks, on_event=recorder.heard, on_turn=_to_both(recorder.over, watch.turn))
             loop = make_loop(settings, memory=memory, clock=clock, channel=account.channel, bot=account.bot, hooks=hooks)
-            tally = Tally(waiting=_to_both(memory.waiting, watch.waiting))
+            tally = Tally(waiting=_to_both(memory.waiting, watch.waiting), live=partial(announce, account))
             watch.follow(lambda: {**loop.counts, **tally.counted})
             await stack.enter_async_context(reloading_on_hangup(loop.reload))
             await stack.enter_async_context(watched(watch, watch_settings(settings, directory)))

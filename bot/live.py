@@ -40,6 +40,7 @@ class Tally:
     """What is told of an evening while it runs."""
 
     waiting: Callable[[int], None] = lambda _: None  # hears how many events wait to be served
+    live: Callable[[], None] = lambda: None  # called once the chat is heard
     counted: Counter[str] = field(default_factory=Counter)  # events `dropped`, kinds `repaired`, checks with `repairs_failed`
 
 
@@ -140,6 +141,7 @@ async def run_live(
     try:
         await ears.listen(inbox.put)
         log.info("went_live")
+        tally.live()
         tell_supervisor("READY=1")
         await _until_stopped(evening)
     finally:

@@ -14,6 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bot.app import can_go_live
+from bot.cli.announce import Announcer
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from config.settings import Settings, load_settings
@@ -90,7 +91,7 @@ def run_command(
     if can_go_live(settings) and not demo:
         set_up_logs(settings.log)
         short_turns()
-        asyncio.run(_run_bot(settings))
+        asyncio.run(_run_bot(settings, Announcer(settings)))
         return
     set_up_logs(settings.log, default="warning")
     if not demo:
@@ -168,6 +169,6 @@ def _speed(text: str) -> float | None:
     return speed
 
 
-def _run_bot(settings: Settings) -> Coroutine[None, None, None]:
-    going: Coroutine[None, None, None] = import_module(LIVE).run_bot(settings)
+def _run_bot(settings: Settings, announce: Announcer) -> Coroutine[None, None, None]:
+    going: Coroutine[None, None, None] = import_module(LIVE).run_bot(settings, announce)
     return going
