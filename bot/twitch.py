@@ -15,18 +15,19 @@ from twitchio.ext import commands
 from twitchio.http import Route
 
 from bot.account import Account, TwitchSettings
-from bot.live_errors import LiveError, TwitchRefused, TwitchUnreachable
+from bot.live_errors import LiveError, TwitchRefused
+from bot.on_air import OnAir
 from bot.scopes import AS_BOT
 from bot.tokens import KeptPair, load_tokens
+from bot.twitch_errors import ENDED, NO_ANSWER, ended, our_errors, passes
 from bot.twitch_events import message_of, notice_of, on_air_of, update_of
 from bot.twitch_voice import TwitchVoice
 from memory import BotIdentity, Channel, Clock, Deletion, Event, StreamEvent
 
 log = structlog.get_logger(__name__)
 Take = Callable[[Event], None]
-_UNAUTHORISED, _FORBIDDEN, _TOO_MANY, _SERVER = 401, 403, 429, 500
+_UNAUTHORISED, _FORBIDDEN = 401, 403
 _SESSION_GONE = frozenset({400})  # the socket that it was asked for is being replaced
-ENDED = "the bot's token has ended and Twitch will not refresh it; run `ricordo login`"
 _Kind = type[eventsub.SubscriptionPayload]
 _MODERATION: tuple[_Kind, ...] = (
     eventsub.ChatMessageDeleteSubscription,
@@ -94,7 +95,7 @@ class TwitchConnection:
         self._undo.enter_context(_endpoints(self._settings))
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._settings.request_seconds))
         self._client = _Client(self._settings, self._session, self._clock)
-        with _our_errors("log in"):
+        with our_errors("log in"):
             self._bot_id = await self._client.log_in_as_bot()
             return await self._look_up(self._client)
 
@@ -108,7 +109,7 @@ class TwitchConnection:
         client = self._connected()
         client.take = take
         for kind in self._required:
-            with _our_errors(f"subscribe to {kind.type}"):
+            with our_errors(f"subscribe to {kind.type}"):
                 await self._subscribe(client, kind)
         for kind in self._optional:
             await self._try_subscribing(client, kind)
@@ -123,7 +124,7 @@ class TwitchConnection:
         client.keep_tokens()
         if not client.has_token():
             raise TwitchRefused(ENDED)
-        with _our_errors("check the token"):
+        with our_errors("check the token"):
             await client.revive_validation()
         await client.discard_dead_sockets()
         heard = (self.living() & await self._listed(client)) | self._refused
@@ -131,10 +132,11 @@ class TwitchConnection:
         failed: LiveError | None = None
         for kind in missing:  # one that fails keeps no other from being heard
             try:
-                with _our_errors(f"subscribe again to {kind.type}", passing=_SESSION_GONE):
+                with our_errors(f"subscribe again to {kind.type}", passing=_SESSION_GONE):
                     await self._subscribe(client, kind)
             except LiveError as error:
                 failed = failed or error
+        await client.look_for_stream()
         if failed is not None:
             raise failed
         return [kind.type for kind in missing]
@@ -150,7 +152,7 @@ class TwitchConnection:
                 if held.status == "enabled" and getattr(held.transport, "session_id", None) in sessions
             }
         except twitchio.HTTPException as error:
-            if _ended(error):
+            if ended(error):
                 raise TwitchRefused(ENDED) from None
             log.warning("subscriptions_not_listed", status=error.status)
         except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:
@@ -195,15 +197,18 @@ class TwitchConnection:
             msg = f"Twitch knows no channel called {self._settings.channel}; check the channel's name in the configuration"
             raise TwitchRefused(msg)
         self._channel_id = home.id
-        channel = Channel(id=home.id, login=home.name or home.id, name=home.display_name or home.id)
+        channel = client.channel = Channel(id=home.id, login=home.name or home.id, name=home.display_name or home.id)
         streams = await client.fetch_streams(user_ids=[home.id], token_for=self._bot_id)
+        on_air = on_air_of(streams[0], channel) if streams else None
+        if on_air is not None:
+            client.on_air.began(on_air.stream_id)
         await client.learn_title(home.id)
         return Account(
             channel=channel,
             bot=BotIdentity(
                 id=bot.id, login=bot.name or bot.id, name=bot.display_name or bot.id, aliases=self._settings.aliases
             ),
-            stream=on_air_of(streams[0], channel) if streams else None,
+            stream=on_air,
         )  # fmt: skip
 
     async def _subscribe(self, client: "_Client", kind: _Kind) -> None:
@@ -238,6 +243,8 @@ class _Client(commands.Bot):
         self._kept = KeptPair(settings.token_file, access=settings.access_token, refresh=settings.refresh_token)
         self.bot_token = ""  # whose token is the bot's
         self._scopes: frozenset[str] = frozenset()
+        self.channel: Channel | None = None
+        self.on_air = OnAir(clock)
         self.title: str | None = None  # of the channel: a stream that begins has it, and Twitch does not say so then
         self.category: str | None = None
 
@@ -253,7 +260,7 @@ class _Client(commands.Bot):
             try:
                 valid = await self.add_token(pair.access, pair.refresh)
             except twitchio.InvalidTokenException as error:
-                if number == len(pairs) or _passes(error.status):
+                if number == len(pairs) or passes(error.status):
                     raise
                 continue
             if valid.user_id is not None:
@@ -267,11 +274,26 @@ class _Client(commands.Bot):
         """Ask what the channel is about. Where Twitch does not say, its next update will."""
         try:
             channel = await self.fetch_channel(channel_id, token_for=self.bot_token)
-        except (twitchio.TwitchioException, aiohttp.ClientError, TimeoutError) as error:
+        except NO_ANSWER as error:
             log.warning("title_not_known", error=type(error).__name__)
             return
         if channel is not None:
             self.title, self.category = channel.title or None, channel.game_name or None
+
+    async def look_for_stream(self) -> None:
+        """Tell of a stream that began or ended while nobody heard it: events of a broken connection are never sent again."""
+        if self.channel is None:
+            return
+        try:
+            streams = await self.fetch_streams(user_ids=[self.channel.id], token_for=self.bot_token)
+        except NO_ANSWER as error:
+            log.warning("stream_not_known", error=type(error).__name__)
+            return
+        missed = self.on_air.look(streams[0].id if streams else None)
+        if missed is None:
+            return
+        log.warning("stream_event_was_lost", stream_event=missed.event, stream_id=missed.stream_id)
+        self.take(on_air_of(streams[0], self.channel) if streams else missed)
 
     def has_token(self) -> bool:
         """Return whether the bot's token still lives: TwitchIO drops one that cannot be refreshed, without a word."""
@@ -348,50 +370,10 @@ class _Client(commands.Bot):
 
     async def event_stream_online(self, payload: twitchio.StreamOnline) -> None:
         if payload.type == "live":
+            self.on_air.began(payload.id)
             begun = StreamEvent(at=payload.started_at, event="online", stream_id=payload.id)
             self.take(replace(begun, title=self.title, category=self.category))
 
     async def event_stream_offline(self, payload: twitchio.StreamOffline) -> None:
+        self.on_air.over()
         self.take(StreamEvent(at=payload.timestamp or self._now(), event="offline", stream_id=payload.id))
-
-
-@contextmanager
-def _our_errors(doing: str, *, passing: frozenset[int] = frozenset()) -> Iterator[None]:
-    """Turn TwitchIO's errors into ours; of `passing` statuses another attempt may do better.
-
-    Their texts and causes are dropped: they hold tokens and client secrets.
-    """
-    try:
-        yield
-    except twitchio.InvalidTokenException as error:
-        if _passes(error.status):
-            raise _later(doing, error.status) from None
-        msg = "Twitch does not accept the bot's token and will not refresh it; run `ricordo login` to give it a new one"
-        raise TwitchRefused(msg) from None
-    except twitchio.HTTPException as error:
-        if _passes(error.status) or error.status in passing:
-            raise _later(doing, error.status) from None
-        if _ended(error):
-            raise TwitchRefused(ENDED) from None
-        msg = (
-            f"Twitch refused to {doing} (HTTP {error.status}); check client id and secret, and run `ricordo login` "
-            "where the bot's token has ended or lacks a permission; where the channel has banned the bot, unban it"
-        )
-        raise TwitchRefused(msg) from None
-    except (aiohttp.ClientError, TimeoutError, twitchio.TwitchioException) as error:
-        msg = f"Twitch did not answer the attempt to {doing} ({type(error).__name__}); check the network and try again"
-        raise TwitchUnreachable(msg) from None
-
-
-def _ended(error: twitchio.HTTPException) -> bool:
-    """Return whether a call failed because the token has ended: it was not taken, or its refresh was refused."""
-    refresh = error.route is not None and error.route.params.get("grant_type") == "refresh_token"
-    return error.status == _UNAUTHORISED or (refresh and not _passes(error.status))
-
-
-def _passes(status: int) -> bool:
-    return status >= _SERVER or status == _TOO_MANY
-
-
-def _later(doing: str, status: int) -> TwitchUnreachable:
-    return TwitchUnreachable(f"Twitch could not {doing} (HTTP {status}); try again later")

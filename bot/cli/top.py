@@ -207,7 +207,7 @@ def _turn(look: TurnLook, language: Language) -> Iterator[RenderableType]:
     shown = (
         printable(turn.reply, _LONGEST)
         if turn.reply
-        else f"{words.said.get(turn.reply_state, turn.reply_state)}{f': {reason}' if reason else ''}"
+        else f"{words.said_once.get(turn.reply_state, turn.reply_state)}{f': {reason}' if reason else ''}"
     )
     told = Text.assemble((shown, "bold" if sent else "yellow"), (f"  {took:,.0f} ms" if took >= 1 else "", "dim"))
     yield _row(Text("       ▸ " if sent else "       ✗ ", style="green" if sent else "yellow"), told)

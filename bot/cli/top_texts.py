@@ -40,7 +40,8 @@ class TopWords:
     failures: str
     failures_told: str
     no_reply_yet: str
-    said: Mapping[str, str]  # what became of a reply
+    said: Mapping[str, str]  # what became of replies
+    said_once: Mapping[str, str]  # … and of one
     canon: str
     note: str
     without: str
@@ -80,6 +81,7 @@ TOP: dict[Language, TopWords] = {
         failures_told="{count:,}: a bug, see the log",
         no_reply_yet="no reply yet",
         said={},
+        said_once={},
         canon="canon",
         note="note",
         without="degraded: without {names}",
@@ -122,6 +124,13 @@ TOP: dict[Language, TopWords] = {
             "withheld": "trattenute",
             "failed": "non riuscite",
             "ambiguous": "incerte",
+        },
+        said_once={
+            "sent": "inviata",
+            "silent": "in silenzio",
+            "withheld": "trattenuta",
+            "failed": "non riuscita",
+            "ambiguous": "incerta",
         },
         canon="canone",
         note="nota",

@@ -165,6 +165,19 @@ async def test_the_stream_on_air_is_known_from_the_start_and_its_end_is_heard(fa
     assert live.bench.memory.ended[0][0] == "4242"
 
 
+async def test_a_stream_whose_beginning_nobody_heard_is_found_by_the_check(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        await fake.chat("alice", "ciao")
+        await live.until(lambda: live.bench.memory.streams)
+        fake.stream = _stream("4242")
+        await live.connection.check()
+        await live.until(lambda: len(live.bench.memory.streams) == 2)
+        fake.trouble.statuses["/helix/streams"] += [503, 503]
+        assert await live.connection.check() == []
+    assert [stream.id for stream in live.bench.memory.streams][1:] == ["4242"]
+    assert live.bench.memory.streams[1].title == "Serata"
+
+
 async def test_chat_before_the_stream_gets_a_temporary_one_until_the_real_one_begins(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path) as live:
         await fake.chat("alice", "è presto")

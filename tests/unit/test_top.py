@@ -94,7 +94,7 @@ def test_it_speaks_italian_where_that_is_asked_for() -> None:
         "ritardo: 3 lavori in attesa, il più vecchio da 2 min · 2 morti", "9 (2 inviate, 7 in silenzio)",
         "turno intero 900 ms, lento 2,100", "3 turni: la memoria era in ritardo o guasta (recall 2 volte)",
         "1,234 letti · 56 scritti", "1: un difetto, vedi il registro", "└ Anna, 30 gen 2026: la mia gatta",
-        "└ canone osteria", "ridotto: senza un passo", "✗ non riuscite: rate_limited",
+        "└ canone osteria", "ridotto: senza un passo", "✗ non riuscita: rate_limited",
     ):  # fmt: skip
         assert told in text, told
     for english in ("turns", "running", "messages", "degraded", "viewers", "without"):
