@@ -135,3 +135,21 @@ def test_what_the_container_gets_is_enough_to_build_the_program(tmp_path: Path) 
         "bot/cli/setup.py",
     ):
         assert any(name.startswith(source) for name in held), source
+    _run_as_in_the_container(wheel, tmp_path)
+
+
+def _run_as_in_the_container(wheel: Path, folder: Path) -> None:
+    """Let the wheel, without the checkout it came from, play the bundled chat in a folder that is all it may write to."""
+    program, data = folder / "opt", folder / "data"
+    zipfile.ZipFile(wheel).extractall(program)
+    data.mkdir(mode=0o700)
+    (data / "ricordo.toml").write_text("")
+    told = next(rest for name, rest in instructions() if name == "ENV")
+    given = {key: value.replace("/data", str(data)) for key, value in (pair.split("=", 1) for pair in told.split())}
+    environment = {**given, "PATH": os.environ["PATH"], "PYTHONPATH": str(program), "HOME": str(data)}
+    command = [sys.executable, "-m", "replays", *dict(instructions())["CMD"].strip('[]"').split(), "--demo"]
+    played = subprocess.run(command, cwd=data, env=environment, capture_output=True, text=True, check=False)
+    assert played.returncode == 0, played.stderr
+    assert "Briciola" in played.stdout
+    assert sorted(path.name for path in data.iterdir()) == ["out", "ricordo.toml"]
+    assert not list(program.rglob("__pycache__"))
