@@ -1,8 +1,9 @@
 """Answers from the memory block alone, without a model: the same turn gives the same words, and nothing is invented."""
 
 import hashlib
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -57,6 +58,7 @@ class MemoryResponder:
             language=self._language or language_of(bare, recall.plan.language),
             own_names=_own_names(self._addressing.bot),
             names=_names(batch, recall),
+            lately=(*recall.window.lines, *_before(to, batch)),
         )
 
 
@@ -73,6 +75,7 @@ class _Telling:
     language: str
     own_names: frozenset[str]  # words by which the chat calls the bot
     names: dict[str, str]  # viewer id -> display name, as far as the chat at hand tells
+    lately: tuple[HistoryLine, ...]  # the history, and what was said beside the question
 
     @property
     def words(self) -> MemoryWords:
@@ -222,8 +225,9 @@ class _Telling:
     def _just_said(self) -> str:
         """Return what somebody has said about it lately, empty where nobody has."""
         known = [*self.own_names, *self.names.values()]
-        lines = [line for line in self.recall.window.lines if _may_quote(line, self.to)]
-        line = said_lately(lines, self.bare, without=known)
+        lines = [line for line in self.lately if _may_quote(line, self.to)]
+        own = self.to.user.id if not self.words.own.isdisjoint(words_of(self.bare)) else None
+        line = said_lately(lines, self.bare, without=known, about=own)
         if line is None or line.author is None:
             return ""
         return self._say(self.words.just_now, what=self._quote(line.text, self._longest_quote), who=named(line.author.name))
@@ -231,7 +235,7 @@ class _Telling:
     def _from_history(self) -> str:
         asked = content_of(self.bare, without=[self.to.user.name, *self.own_names])
         best, hits = None, 0
-        for line in self.recall.window.lines:
+        for line in self.lately:
             found = len(asked & content_of(f"{line.author.name if line.author else ''} {line.text}"))
             if _may_quote(line, self.to) and found >= max(hits, 1):
                 best, hits = line, found
@@ -313,6 +317,12 @@ def _after_name(text: str, own_names: frozenset[str]) -> str:
         if said and said[0] in own_names:
             return " ".join(clauses[place:])
     return text
+
+
+def _before(to: Message, batch: Batch) -> Iterator[HistoryLine]:
+    """Yield the messages that stand before the question in its own batch: no history has them yet."""
+    for line in itertools.takewhile(lambda line: line.id != to.id, batch.messages):
+        yield HistoryLine(id=line.id, at=line.at, kind="message", author=line.user, text=line.text, reply_to=line.reply_to)
 
 
 def _may_quote(line: HistoryLine, to: Message) -> bool:

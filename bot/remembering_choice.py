@@ -96,16 +96,19 @@ def _about(item: Item, said: Collection[str]) -> bool:
     return not set(words_of(item.subject_name or part(item, "whose") or "")).isdisjoint(said)
 
 
-def said_lately(lines: Sequence[HistoryLine], question: str, *, without: Sequence[str]) -> HistoryLine | None:
+def said_lately(
+    lines: Sequence[HistoryLine], question: str, *, without: Sequence[str], about: str | None = None
+) -> HistoryLine | None:
     """Return the line of the recent chat that answers best, the newest of equals; None where none does.
 
-    One word in common is enough from somebody whom the question names, two from anybody else. Questions answer nothing.
+    One word in common is enough from somebody whom the question names, or whom it is `about` (the id of an asker who speaks
+    of themselves), two from anybody else. Questions answer nothing.
     """
     asked, named = content_of(question, without=without), set(words_of(question))
     best, most = None, 1
     for line in lines:
         found = len(asked & content_of(line.text))
-        by_named = line.author is not None and not named.isdisjoint(words_of(line.author.name))
+        by_named = line.author is not None and (line.author.id == about or not named.isdisjoint(words_of(line.author.name)))
         if found and found + by_named > max(1, most - 1) and not line.text.rstrip().endswith("?"):
             best, most = line, found + by_named
     return best

@@ -52,6 +52,29 @@ async def test_message_that_asks_nothing_of_memory_is_answered_with_courtesy(tex
     assert await say(text) in allowed
 
 
+async def test_what_was_said_just_before_the_question_in_the_same_batch_is_told() -> None:
+    said = message("la mia gatta si chiama Nerone e dorme sempre", ZENO)
+    asked = message("ricordo come si chiama la gatta di Zeno?", MARTA, "m2")
+    after = message("la gatta di Zeno si chiama Bugia", ZENO, "m3")
+    answer = await MemoryResponder(addressing()).reply(batch_of(said, asked, after), recall_of(), asked)
+    assert "Zeno" in answer.text
+    assert "«la mia gatta si chiama Nerone e dorme sempre»" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("la mia gatta si chiama Nerone", "ricordo come si chiama la mia gatta?"),
+        ("my cat is called Nerone", "ricordo what is my cat called?"),
+    ],
+)
+async def test_who_asks_about_themselves_is_told_what_they_just_said(said: str, asked: str) -> None:
+    question = message(asked, MARTA, "m2")
+    anothers = message("la mia gatta si chiama Bugia, my cat is called Bugia", ZENO, "m1b")
+    answer = await MemoryResponder(addressing()).reply(batch_of(message(said), anothers, question), recall_of(), question)
+    assert said in answer.text
+
+
 async def test_greeting_with_a_question_is_a_question() -> None:
     recall = recall_of(item("il mio gatto si chiama Baffo"))
     assert "Baffo" in await say("ciao ricordo, come si chiama il mio gatto?", recall)
