@@ -23,6 +23,7 @@ from bot.account import CHAT, MODERATION, NOTICES, STREAMS
 WANTED = {CHAT, NOTICES, *MODERATION, *STREAMS}
 RATE = 50  # messages a second of the channel's own time
 AHEAD = 6_000  # messages that were said and are not stored yet, at most: the chat is compressed, the queue is not
+LOST_SECONDS = 120.0  # what was not stored within so long after the last line will never be
 _VIEWERS = 500
 _LONG = 100_000  # messages: before that the program still starts its threads
 _SAYINGS = ("che bella la partita oggi", "vivo a Torino", "I love this soundtrack", "ho due gatti", "non mi piace il boss")
@@ -81,12 +82,15 @@ class Evening:
             connection.close()
 
     async def keep_up(self, ahead: int) -> None:
-        """Wait until no more than `ahead` lines wait to be stored."""
+        """Wait until no more than `ahead` lines wait to be stored, or nothing is stored any more: the rest is lost."""
         expected = len(set(self.fake.delivered) - set(self.deleted) - {"never"})
-        counting = "SELECT count(*) FROM line WHERE kind = 'message'"
-        async with asyncio.timeout(600):
-            while expected - (await asyncio.to_thread(self._read, counting))[0][0] > ahead:  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.25)
+        counting, stored, moved = "SELECT count(*) FROM line WHERE kind = 'message'", -1, time.perf_counter()
+        while expected - (found := (await asyncio.to_thread(self._read, counting))[0][0]) > ahead:
+            if found != stored:
+                stored, moved = found, time.perf_counter()
+            if time.perf_counter() - moved > LOST_SECONDS:
+                return
+            await asyncio.sleep(0.25)
 
     def measure_size(self) -> None:
         """Note how large the process is. The index opens its parts when they are asked for, each with threads of its own."""

@@ -23,7 +23,7 @@ _RETRY_SECONDS = 0.25
 class LiveSettings:
     """Sizes and patience."""
 
-    queue_events: int = 20_000
+    queue_events: int = 32_000  # 1,000 a second for half a minute, whatever else the machine does meanwhile; 0.7 kB each
     watchdog_seconds: float = 45.0
     watchdog_failures: int = 5  # checks in a row that could not repair: then the bot ends, for its supervisor to start it anew
     check_seconds: float = 60.0  # for one check; longer is a failure

@@ -1,6 +1,7 @@
 """A Twitch on this machine: OAuth, the Helix calls the bot makes, and EventSub over a real websocket. Scripted by its tests."""
 
 import asyncio
+import contextlib
 import json
 from collections import deque
 from collections.abc import Callable
@@ -53,6 +54,8 @@ class FakeTwitch:
         self._sockets: list[_Socket] = []
         self._number = 0
         self.sessions_begun = 0
+        self.keepalive = 5.0  # seconds between two words that say a session lives; twice as often as it promises
+        self.kept_alive = 0
         self._changed = asyncio.Condition()
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -361,6 +364,14 @@ class FakeTwitch:
             "connected_at": payloads.timestamp(datetime.now(UTC)),
         }
 
+    async def _keep_alive(self, session: _Socket) -> None:
+        while self.welcomes:
+            await asyncio.sleep(self.keepalive)
+            with contextlib.suppress(ConnectionError):  # whoever reads the socket notices
+                await self._send(session.id, {"metadata": self._metadata("session_keepalive"), "payload": {}})
+            self.kept_alive += 1
+            await self._note_change()
+
     async def _websocket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
@@ -374,9 +385,11 @@ class FakeTwitch:
         if self.welcomes:
             welcome = {"session": self._session(session)}
             await socket.send_str(json.dumps({"metadata": self._metadata("session_welcome"), "payload": welcome}))
+        keeping = asyncio.create_task(self._keep_alive(session), name="keepalive")
         async for message in socket:
             if message.type == WSMsgType.TEXT:  # Twitch allows no words from clients
                 await socket.close(code=4001)
+        keeping.cancel()
         self._sockets.remove(session)
         self.subscriptions = {
             key: held for key, held in self.subscriptions.items() if held["transport"]["session_id"] != session.id

@@ -168,6 +168,22 @@ async def test_a_connection_that_never_logged_in_says_so() -> None:
     await connection.close()
 
 
+def test_half_a_minute_of_a_thousand_messages_a_second_fits_into_the_queue() -> None:
+    inbox = Inbox(LiveSettings(), WallClock(), Counter())
+    line = message("ciao")
+    for _ in range(30_000):
+        inbox.put(line)
+    assert inbox.dropped == 0
+
+
+async def test_a_quiet_session_is_kept_alive_and_not_taken_for_a_dead_one(fake: FakeTwitch, tmp_path: Path) -> None:
+    fake.keepalive = 0.05
+    async with evening(fake, tmp_path) as live:
+        await fake.until(lambda: fake.kept_alive >= 3)
+        assert (fake.sessions_begun, await live.connection.check()) == (1, [])
+        assert await _answers(live)
+
+
 def test_a_full_queue_drops_and_counts(capsys: pytest.CaptureFixture[str]) -> None:
     counted = Counter[str]()
     inbox = Inbox(LiveSettings(queue_events=2), WallClock(), counted)
