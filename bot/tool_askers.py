@@ -1,4 +1,4 @@
-"""Whose order a tool call is, where one line answers several people: each call is one asker's, in their words, with their rights.
+"""Whose order a tool call is, where one line answers several: each call is one asker's, in their words, with their rights.
 
 The model may say whose it is (`speaker`). Where it does not, the newest asker is meant, unless the call names another one, or
 puts words right that only another one wrote: whoever it is, the call is judged by their own lines alone.

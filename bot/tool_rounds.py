@@ -110,7 +110,5 @@ class ToolSession:
             return failed("too many calls in one turn: answer now with what you have")
         if asyncio.get_running_loop().time() >= self._deadline:
             return failed("too late: nothing is done any more")
-        self._outcomes[key] = await self._box.carry_out(
-            call, self._scenes[0], also=self._scenes[1:], place=len(self._outcomes)
-        )
+        self._outcomes[key] = await self._box.carry_out(call, self._scenes[0], also=self._scenes[1:], place=len(self._outcomes))
         return self._outcomes[key]

@@ -14,10 +14,12 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memory.events import BotReply
 from memory.model import Batch, Document, HistoryLine, Stream, Turn
+from memory.normalise import words
 from memory.store import tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import IDS, LINE, packed
 from memory.store.prepared import Prepared
+from memory.store.repeats import repeated
 from memory.store.rows import history_of, line_of, line_values, reply_values, shown_text
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
@@ -119,9 +121,21 @@ def _reply_of(turn: Turn, turn_id: str) -> BotReply | None:
 
 
 def _recalled(turn: Turn) -> tuple[str, ...]:
-    """Return the messages behind the memories that a reply was made from: what is forgotten takes the reply along."""
-    items = turn.recall.block.items if turn.recall else ()
-    return tuple(dict.fromkeys(one for item in items for one in item.provenance))
+    """Return the messages that a reply was made from: what is forgotten takes the reply along.
+
+    Those behind the memories that were shown, and those of the recent chat that it says again; what it answers aside.
+    """
+    if turn.recall is None:
+        return ()
+    behind = [one for item in turn.recall.block.items for one in item.provenance]
+    answered = set(turn.said.in_reply_to)
+    shown = {line.id: line.text for line in turn.recall.window.lines}
+    shown |= {line.id: line.text or "" for line in turn.batch.lines}
+    people = [line.author for line in turn.recall.window.lines] + [line.user for line in turn.batch.lines]
+    known = [name for one in people if one is not None for name in (one.login, one.name)]
+    known += [text for id_, text in shown.items() if id_ in answered]
+    others = [(id_, text) for id_, text in shown.items() if id_ not in answered]
+    return tuple(dict.fromkeys([*behind, *repeated(turn.said.text, others, known=words(" ".join(known)))]))
 
 
 def store_reply(
@@ -129,14 +143,17 @@ def store_reply(
 ) -> str:
     """Store something the bot said; return its id: the given one, or one made of the stream, the time and the text.
 
-    An answer to lines that are all gone by now is stored without its words, so that it cannot tell them.
+    An answer to lines that are all gone by now, or made from one that is, is stored without its words: it might tell them.
     """
     reply_id = clean(reply.id) if reply.id else derived_id("reply", stream.id, str(milliseconds(reply.at)), reply.text)
     rows = [reply_values(reply, reply_id, stream, turn_id, rests_on=rests_on)]
     tombstones.apply(connection, stream.id, rows)
     answered = lines_by_id(connection, [clean(one) for one in reply.in_reply_to]).values()
+    gone = [line.deleted_at for line in lines_by_id(connection, rests_on).values() if line.deleted_at is not None]
     if answered and all(line.deleted_at is not None for line in answered):
-        rows[0].update(text="", detail=None, deleted_at=max(line.deleted_at for line in answered))
+        gone += [line.deleted_at for line in answered]
+    if gone:
+        rows[0].update(text="", detail=None, deleted_at=max(gone))
     _ADD_LINES.run(connection, rows)
     return reply_id
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, case, delete, func, null, select, update
 
-from memory.store import facts, records, tombstones
+from memory.store import facts, hiding, records, tombstones
 from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, remove
 from memory.store.episodes import lines_by_id, turn_row
 from memory.store.prepared import Prepared
@@ -44,12 +44,14 @@ class Erasure:
 def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     """Erase lines, known or still to come, and what was derived from them alone; tombstones keep them out.
 
-    The bot's replies to nothing but erased lines go too. A fact that an erased one had superseded is true again.
+    The bot's replies to nothing but erased lines go too, and those that were made from any. A fact that an erased one had
+    superseded is true again.
     """
     tombstones.bury(connection, "line", ids, at)
-    records.drop_made_of(connection, ids)
+    told = [records.named(id_) for id_ in records.drop_made_of(connection, ids)]
     rows = [row for row in lines_by_id(connection, list(dict.fromkeys(ids))).values() if row.deleted_at is None]
     replies = _replies_to(connection, {row.id for row in rows}, rows)
+    replies += hiding.replies_resting_on(connection, [*rows, *replies], also=told)
     for piece in chunks([row.seq for row in (*rows, *replies)]):
         connection.execute(update(LINE).where(LINE.c.seq.in_(piece)).values(deleted_at=at))
     erasure = Erasure(lines=len(rows))

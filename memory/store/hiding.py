@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, literal_column, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, literal_column, or_, select, text, update
 
 from memory.normalise import spaced
 from memory.store.collections import collection_name
@@ -35,12 +35,18 @@ _OWN = Prepared(
     .where(_L.seq.in_(_OWN_KEYS), _L.kind != "reply", _L.deleted_at.is_(None), _L.at <= bindparam("until"))
     .order_by(_L.seq)
 )
-_REPLIES = Prepared(
+_WITH = "EXISTS (SELECT 1 FROM json_each(line.detail, '$.{}') AS one WHERE one.value IN (SELECT value FROM json_each(:ids)))"
+_RESTS = text(_WITH.format("rests_on"))
+_NAMES = text(_WITH.format("in_reply_to"))
+_NAMELESS = text("(line.turn_id IS NOT NULL AND coalesce(json_array_length(line.detail, '$.in_reply_to'), 0) = 0)")
+_LATER_REPLIES = (
     select(*_FOUND, _L.turn_id, _L.detail)
     .where(_L.kind == literal_column("'reply'"), _L.seq >= bindparam("first"), _L.deleted_at.is_(None))
     .where(_L.at <= bindparam("until"))
     .order_by(_L.seq)
 )
+_MADE_OF = Prepared(_LATER_REPLIES.where(or_(_RESTS, _NAMES, _NAMELESS)))
+_RESTING_REPLIES = Prepared(_LATER_REPLIES.where(_RESTS))
 _LINES_OF_TURNS = Prepared(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in_(IDS)))
 _MARK = Prepared(update(LINE).where(_L.seq.in_(IDS)).values(deleted_at=bindparam("at")))
 _RESTING = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(IDS))
@@ -99,24 +105,52 @@ def _one(connection: Connection, table: Any, identity: str) -> Row[Any] | None: 
     return found[0] if len(found) == 1 else None
 
 
-def replies_made_of(connection: Connection, lines: Iterable[Any], until: int | None = None) -> list[Any]:
-    """Return the bot's living replies that answer any of these lines, or were made from memories of them."""
-    ids = {row.id for row in lines}
-    first = min((row.seq for row in lines), default=0)  # an answer comes after what it answers
-    replies = _REPLIES.all(connection, {"first": first, "until": _EVER if until is None else until}) if ids else []
-    turns = _lines_of_turns(connection, {row.turn_id for row in replies if row.turn_id and not _named(row)})
-    return [
+def replies_made_of(
+    connection: Connection, lines: Iterable[Any], until: int | None = None, *, also: Sequence[str] = ()
+) -> list[Any]:
+    """Return the bot's living replies that answer any of these lines, or were made from them, or from such a reply.
+
+    `also` are ids of other things that they may be made from: records of structured state, as `state:<id>`.
+    """
+    rows = list(lines)
+    ids = {*(row.id for row in rows), *also}
+    if not ids:
+        return []
+    # An answer comes after what it answers; when a record was made is not known here.
+    found = _MADE_OF.all(connection, _given(ids, 0 if also else min(row.seq for row in rows), until))
+    turns = _lines_of_turns(connection, {row.turn_id for row in found if row.turn_id and not _named(row)})
+    made = [
         row
-        for row in replies
-        if not ids.isdisjoint(_named(row) or turns.get(row.turn_id, ())) or not ids.isdisjoint(_used(row))
+        for row in found
+        if not ids.isdisjoint(_named(row) or turns.get(row.turn_id, ())) or not ids.isdisjoint(rests_on(row))
     ]
+    return sorted([*made, *replies_resting_on(connection, made, until)], key=lambda row: row.seq)
+
+
+def replies_resting_on(
+    connection: Connection, lines: Sequence[Any], until: int | None = None, *, also: Sequence[str] = ()
+) -> list[Any]:
+    """Return the bot's living replies, themselves aside, that were made from these lines, or from such a reply, and so on."""
+    known, made = {row.seq for row in lines}, list[Any]()
+    ids, first = {*(row.id for row in lines), *also}, 0 if also else min((row.seq for row in lines), default=0)
+    while ids:
+        fresh = [row for row in _RESTING_REPLIES.all(connection, _given(ids, first, until)) if row.seq not in known]
+        known |= {row.seq for row in fresh}
+        made += fresh
+        ids, first = {row.id for row in fresh}, min((row.seq for row in fresh), default=0)
+    return made
+
+
+def _given(ids: Iterable[str], first: int, until: int | None) -> dict[str, Any]:
+    return {"ids": packed(sorted(ids)), "first": first, "until": _EVER if until is None else until}
 
 
 def _named(reply: Row[Any]) -> Sequence[str]:
     return tuple((reply.detail or {}).get("in_reply_to", ()))
 
 
-def _used(reply: Row[Any]) -> Sequence[str]:
+def rests_on(reply: Row[Any]) -> Sequence[str]:
+    """Return the ids of what a reply was made from, what it answers aside."""
     return tuple((reply.detail or {}).get("rests_on", ()))
 
 
