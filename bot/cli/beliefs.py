@@ -24,7 +24,7 @@ _NOTHING = {
         "numbers of acts; what was taken back already, or decided anew since, is left alone"
     ),
     "rollback": (
-        "the viewer stated nothing since then that still stands: `ricordo memory history VIEWER` shows what was stated, and when"
+        "the viewer stated nothing since then that still stands: `ricordo memory history VIEWER` shows what was stated and when"
     ),
 }
 

@@ -125,7 +125,7 @@ def _recalled(turn: Turn) -> tuple[str, ...]:
 
     Those behind the memories that were shown, and those of the recent chat that it says again; what it answers aside.
     """
-    if turn.recall is None:
+    if turn.recall is None or not turn.said.text:
         return ()
     behind = [one for item in turn.recall.block.items for one in item.provenance]
     answered = set(turn.said.in_reply_to)

@@ -1,6 +1,6 @@
 """What is to be forgotten, chosen and hidden at once: nothing reads it from here on. `erase.purge_lines` takes the words out.
 
-A hidden document counts as superseded, which every reader passes over; purging decides what is left of it.
+Every reader passes over hidden documents (`document_writes.IN_SIGHT`); purging decides what is left of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _ERASED_SOURCE = (
     .join(LINE, LINE.c.seq == SOURCE.c.line_seq)
     .where(SOURCE.c.document_seq == DOCUMENT.c.seq, LINE.c.deleted_at.is_not(None))
 )
-# What shows the past reads superseded documents too: these words tell them from hidden ones.
+# What shows the past reads superseded documents too, which are not hidden a second time: these words tell which of them are.
 RESTS_ON_LIVING_LINES = ~_ERASED_SOURCE.correlate(DOCUMENT).exists()
 _OWN_KEYS = select(_L.seq).where(_L.viewer_id == bindparam("viewer")).scalar_subquery()
 _OWN = Prepared(
@@ -51,7 +51,12 @@ _LINES_OF_TURNS = Prepared(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in
 _MARK = Prepared(update(LINE).where(_L.seq.in_(IDS)).values(deleted_at=bindparam("at")))
 _RESTING = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(IDS))
 _COVER = Prepared(
-    update(DOCUMENT).where(DOCUMENT.c.seq.in_(_RESTING), DOCUMENT.c.superseded.is_(False)).values(superseded=True)
+    text(
+        "INSERT OR IGNORE INTO hidden_document (document_seq) "
+        "SELECT DISTINCT source.document_seq FROM document_source AS source "
+        "JOIN document ON document.seq = source.document_seq WHERE document.superseded = 0 "
+        "AND source.line_seq IN (SELECT value FROM json_each(:ids)) ORDER BY source.document_seq"
+    )
 )
 _WORDS_OF_LINES = Prepared(select(_L.text).where(_L.seq.in_(IDS)))
 _WORDS_RESTING = Prepared(select(DOCUMENT.c.text).where(DOCUMENT.c.seq.in_(_RESTING)))
