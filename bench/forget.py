@@ -171,8 +171,12 @@ async def _timed(work: Awaitable[object]) -> tuple[float, float]:
 
 async def _cleaned(memory: Memory) -> None:
     """Wait until no order to purge is left, the cleaning of the files among them."""
-    while await memory.jobs(state="ready", kind="purge", limit=1) or await memory.jobs(state="leased", kind="purge", limit=1):
+    while await _to_purge(memory):  # noqa: ASYNC110 - the memory tells nobody that a job ended
         await asyncio.sleep(_LOOK)
+
+
+async def _to_purge(memory: Memory) -> bool:
+    return any([await memory.jobs(state=state, kind="purge", limit=1) for state in ("ready", "leased")])
 
 
 async def _watched(memory: Memory, at: datetime, ended: asyncio.Event) -> tuple[float, list[float]]:
