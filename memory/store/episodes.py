@@ -3,7 +3,7 @@
 Everything here is derived from the rows alone, with ids made from theirs: doing it again gives the same documents.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -37,6 +37,13 @@ _CLOSE_TURN = Prepared(
 )
 _TURN_BY_ID = Prepared(select(TURN).where(TURN.c.id == bindparam("turn")))
 _LINES_BY_ID = Prepared(select(LINE).where(LINE.c.id.in_(IDS)))
+_SHOWN_LINES = 30  # of the recent chat, as a prompt shows it where nobody set another number
+_NEWEST = Prepared(
+    select(LINE.c.id, LINE.c.text, LINE.c.login, LINE.c.name)
+    .where(LINE.c.stream_id == bindparam("stream"), LINE.c.deleted_at.is_(None))
+    .order_by(LINE.c.seq.desc())
+    .limit(bindparam("most"))
+)
 _COLONS = str.maketrans(dict.fromkeys(":\uff1a\ufe55\ufe30\u2236\ua789", " "))  # and what looks like one
 _IDS = UUID("f1b6f0d4-2f0e-4c86-9c5c-1d7d8a3a5f10")
 
@@ -128,14 +135,24 @@ def _recalled(turn: Turn) -> tuple[str, ...]:
     if turn.recall is None or not turn.said.text:
         return ()
     behind = [one for item in turn.recall.block.items for one in item.provenance]
-    answered = set(turn.said.in_reply_to)
-    shown = {line.id: line.text for line in turn.recall.window.lines}
-    shown |= {line.id: line.text or "" for line in turn.batch.lines}
-    people = [line.author for line in turn.recall.window.lines] + [line.user for line in turn.batch.lines]
-    known = [name for one in people if one is not None for name in (one.login, one.name)]
-    known += [text for id_, text in shown.items() if id_ in answered]
-    others = [(id_, text) for id_, text in shown.items() if id_ not in answered]
-    return tuple(dict.fromkeys([*behind, *repeated(turn.said.text, others, known=words(" ".join(known)))]))
+    window, batch = turn.recall.window.lines, turn.batch.lines
+    shown = {line.id: line.text for line in window} | {line.id: line.text or "" for line in batch}
+    people = {one for one in (*(line.author for line in window), *(line.user for line in batch)) if one is not None}
+    names = [name for one in people for name in (one.login, one.name)]
+    return tuple(dict.fromkeys([*behind, *_said_again(turn.said.text, shown, turn.said.in_reply_to, names)]))
+
+
+def repeated_by(connection: Connection, reply: BotReply, stream: Stream) -> tuple[str, ...]:
+    """Return the ids of the newest lines of a stream that a reply says again: what it was made from is not known here."""
+    rows = _NEWEST.all(connection, {"stream": stream.id, "most": _SHOWN_LINES})
+    names = [name for row in rows for name in (row.login, row.name) if name]
+    return _said_again(reply.text, {row.id: row.text for row in reversed(rows)}, reply.in_reply_to, names)
+
+
+def _said_again(text: str, shown: Mapping[str, str], answered: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
+    asked = [said for id_, said in shown.items() if id_ in answered]
+    others = [(id_, said) for id_, said in shown.items() if id_ not in answered]
+    return repeated(text, others, known=words(" ".join([*names, *asked])))
 
 
 def store_reply(

@@ -8,7 +8,7 @@ from builders_forget import LATER, correcting, everything_held, forgetting, said
 from builders_memory import BOB, opened
 from builders_recall import NOON, a_stream
 
-from memory import Deletion, Item, Memory, Plan, Recall, Said, StateCall, StateOrder, Turn, Window
+from memory import BotReply, Deletion, Item, Memory, Plan, Recall, Said, StateCall, StateOrder, Turn, Window
 from memory.model import Block, HistoryLine
 
 Erasing = Callable[[Memory], Awaitable[object]]
@@ -100,6 +100,22 @@ async def test_a_reply_that_repeats_a_line_of_the_recent_chat_goes_with_it(tmp_p
         line = HistoryLine(id="m1", at=NOON, kind="message", author=None, text="il mio gatto si chiama Birba")
         await asked_by_bob(memory, 1, "Il suo si chiama Birba", recall_of(window=(line,)))
         await asked_by_bob(memory, 2, "Domani si gioca", recall_of(window=(line,)))
+        await erase(memory)
+        await memory.run_jobs()
+        held = await everything_held(memory, streams=("s1",))
+        assert "Birba" not in held
+        assert "Domani si gioca" in held
+
+
+@EVERY_WAY
+async def test_a_recorded_reply_that_repeats_the_recent_chat_goes_with_it(tmp_path: Path, erase: Erasing) -> None:
+    async with opened(tmp_path) as memory:
+        await alice_tells(memory)
+        batch = said("b1", "e Alice?", user=BOB)
+        await memory.observe(batch)
+        await memory.record(Turn(batch=batch, recall=None, said=Said(state="silent")))
+        for number, text in enumerate(("Il suo si chiama Birba", "Domani si gioca")):
+            await memory.record_reply("s1", BotReply(at=NOON, text=text, in_reply_to=("b1",), id=f"r{number}"))
         await erase(memory)
         await memory.run_jobs()
         held = await everything_held(memory, streams=("s1",))
