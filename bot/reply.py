@@ -76,7 +76,7 @@ class LlmResponder:
         Raises:
             ResponderFailed: the model failed; its cause is the `LlmError`, the reason is in the log, and nothing is said.
         """
-        session = self._session(batch, recall, to)
+        session = self._session(batch, recall, (to, *reversed(also)))
         question = replace(self._question(batch, recall, to, also), tools=session is not None)
         try:
             completion = await self._complete(question, session)
@@ -96,12 +96,13 @@ class LlmResponder:
             held_viewers=session.held_viewers if session is not None else (),
         )
 
-    def _session(self, batch: Batch, recall: Recall, to: Message) -> ToolSession | None:
+    def _session(self, batch: Batch, recall: Recall, asked: Sequence[Message]) -> ToolSession | None:
         """Return the turn's tools, None where there are none, or the model's server knows none."""
         if self._tools is None:
             return None
-        scene = Scene(batch=batch, recall=recall, to=to, memory=self._tools.memory, bot_id=self._addressing.bot.id)
-        session = ToolSession(self._tools, scene, self._tool_limits)
+        memory, bot_id = self._tools.memory, self._addressing.bot.id
+        scenes = [Scene(batch=batch, recall=recall, to=one, memory=memory, bot_id=bot_id) for one in asked]
+        session = ToolSession(self._tools, scenes, self._tool_limits)
         return session if session.offered else None
 
     def _confirmed(self, session: ToolSession, language: str) -> str:

@@ -28,14 +28,14 @@ class ToolLimits:
 class ToolSession:
     """The tool calls of one turn, and what they changed."""
 
-    def __init__(self, box: Toolbox, scene: Scene, limits: ToolLimits) -> None:
-        """Begin the turn: its deadline runs from here."""
+    def __init__(self, box: Toolbox, scenes: Sequence[Scene], limits: ToolLimits) -> None:
+        """Begin the turn, in which the author of each scene's message is answered, the newest first; its deadline runs."""
         self._box = box
-        self._scene = scene
+        self._scenes = tuple(scenes)
         self._limits = limits
         self._outcomes: dict[str, Outcome] = {}
         self._deadline = asyncio.get_running_loop().time() + limits.seconds
-        self.offered: tuple[Tool, ...] = box.offered(scene)
+        self.offered: tuple[Tool, ...] = box.offered(self._scenes[0], also=self._scenes[1:])
 
     @property
     def changed_domains(self) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class ToolSession:
         except (LlmError, TimeoutError) as error:
             if not self.changed:
                 raise
-            log.warning("reply_cut_short", turn_id=self._scene.batch.id, reason=type(error).__name__)
+            log.warning("reply_cut_short", turn_id=self._scenes[0].batch.id, reason=type(error).__name__)
             return Completion(text="", prompt_tokens=spent[0], completion_tokens=spent[1])
         return replace(completion, tool_calls=(), prompt_tokens=spent[0], completion_tokens=spent[1])
 
@@ -110,5 +110,5 @@ class ToolSession:
             return failed("too many calls in one turn: answer now with what you have")
         if asyncio.get_running_loop().time() >= self._deadline:
             return failed("too late: nothing is done any more")
-        self._outcomes[key] = await self._box.carry_out(call, self._scene, place=len(self._outcomes))
+        self._outcomes[key] = await self._box.carry_out(call, self._scenes[0], also=self._scenes[1:], place=len(self._outcomes))
         return self._outcomes[key]

@@ -4,7 +4,7 @@ What a call gives back is for the model alone: it is stored nowhere, and never b
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from bot import tool_arguments as given
 from bot.llm_values import Tool, ToolCall
 from bot.quoting import named, quoted
+from bot.tool_askers import bare, scenes_for, with_speaker
 from bot.tool_scene import NotMeant, Scene
 from memory import (
     DOMAINS,
@@ -73,19 +74,40 @@ class Toolbox:
         self._able = able
         self._taken_back = taken_back
 
-    def offered(self, scene: Scene) -> tuple[Tool, ...]:
-        """Return the tools that the model is offered in this turn."""
-        return given.tools_for(moderator=scene.moderator) if self._able() else ()
+    def offered(self, scene: Scene, *, also: Sequence[Scene] = ()) -> tuple[Tool, ...]:
+        """Return the tools that the model is offered in this turn, where `also` others are answered in the same line."""
+        scenes = (scene, *also)
+        tools = given.tools_for(moderator=any(one.moderator for one in scenes)) if self._able() else ()
+        return with_speaker(tools, scenes)
 
-    async def carry_out(self, call: ToolCall, scene: Scene, *, place: int = 0) -> Outcome:
-        """Carry a call out, the turn's `place`th; whatever is wrong with it is told to the model, not raised."""
+    async def carry_out(self, call: ToolCall, scene: Scene, *, also: Sequence[Scene] = (), place: int = 0) -> Outcome:
+        """Carry a call out, the turn's `place`th, for that one of the askers (`also`: the others) whose own words carry it.
+
+        Whatever is wrong with it is told to the model, not raised.
+        """
+        turn_id, by = scene.batch.id, scene.speaker.id
         try:
-            outcome = await self._carry_out(call, scene, place)
+            outcome, by = await self._for_whom(call, (scene, *also), place)
         except StoreUnavailable as error:
-            log.warning("tool_failed", turn_id=scene.batch.id, tool=call.name, reason=str(error))
+            log.warning("tool_failed", turn_id=turn_id, tool=call.name, reason=str(error))
             outcome = failed("it could not be stored just now: say so")
-        log.info("tool_called", turn_id=scene.batch.id, tool=call.name[:40], done=outcome.done, by=scene.speaker.id)
+        log.info("tool_called", turn_id=turn_id, tool=call.name[:40], done=outcome.done, by=by)
         return outcome
+
+    async def _for_whom(self, call: ToolCall, scenes: Sequence[Scene], place: int) -> tuple[Outcome, str]:
+        """Return what came of a call, and who asked for it; where nobody's words carry it, why the likeliest one's do not."""
+        records = await self.memory.state(DOMAINS, scenes[0].to.at) if len(scenes) > 1 and "id" in call.arguments else ()
+        try:
+            meant = scenes_for(call, scenes, records)
+        except NotMeant as error:
+            return failed(str(error)), scenes[0].speaker.id
+        tried = []
+        for scene in meant:
+            outcome = await self._carry_out(bare(call), scene, place)
+            if outcome.told["ok"]:
+                return outcome, scene.speaker.id
+            tried.append((outcome, scene.speaker.id))
+        return tried[0]
 
     async def _carry_out(self, call: ToolCall, scene: Scene, place: int) -> Outcome:
         kind = given.KINDS.get(call.name)
@@ -149,8 +171,8 @@ class Toolbox:
         if not spaced(arguments.old).strip() or spaced(arguments.old) == spaced(arguments.new):
             return failed("old and new must be different words")
         before = min(message.at for message in scene.own) - timedelta(milliseconds=1)  # the batch itself says what is right
-        key = str(uuid5(_CALLS, f"{scene.batch.id}\x1fcorrect\x1f{place}"))  # not of the words: they are to be gone
         me = scene.speaker.id
+        key = str(uuid5(_CALLS, f"{scene.batch.id}\x1fcorrect\x1f{place}\x1f{me}"))  # not of the words: they are to be gone
         request = CorrectRequest(
             at=before, new=arguments.new, old=arguments.old, viewer_id=me, only=me, by=me, command_id=scene.to.id, key=key
         )

@@ -197,7 +197,8 @@ def _with_barrier(turn: Turn, answer: Answer | None, calls: Sequence[StateCall],
         viewers += answer.held_viewers
     if not domains:
         return turn
-    asking = {message.id for message in turn.batch.messages if manners.addressing.how(message) is not None}
+    # Who gave an order is among those whom it held; a recorded call does not say who gave it: whoever spoke to the bot.
+    asking = {message.id for message in turn.batch.messages if calls and manners.addressing.how(message) is not None}
     held = held_viewers(turn.batch, viewers, asking=asking)
     return replace(turn, changed_domains=tuple(dict.fromkeys(domains)), held_viewers=held)
 

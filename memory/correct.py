@@ -81,7 +81,7 @@ class Corrector:
         texts = {row.id: texts[row.id] for row in lines if row.id in texts and texts[row.id] != row.text}
         if not texts:
             return receipt
-        replies = [row for row in hiding.replies_made_of(connection, lines, at) if _tells(row, request)]
+        replies = [row for row in hiding.replies_made_of(connection, lines, at) if _tells(row, request, lines)]
         tombstones.bury(connection, "line", [row.id for row in others], at)
         hidden = hiding.hide(connection, others, replies, at)
         order_purge(connection, hidden, self._clock)
@@ -109,9 +109,13 @@ def _lines(connection: Connection, request: CorrectRequest, at: int) -> list[Any
     return hiding.lines_of(connection, request.viewer_id or "", at, request.old)
 
 
-def _tells(reply: Any, request: CorrectRequest) -> bool:  # noqa: ANN401 - a row of a line
-    """Return whether a reply may tell the old words: where they are not known, every answer to them may."""
-    return not request.old or spaced(request.old) in spaced(reply.text)
+def _tells(reply: Any, request: CorrectRequest, lines: Sequence[Any]) -> bool:  # noqa: ANN401 - rows of lines
+    """Return whether a reply may tell the old words, as they are or in its own: one that was made from them may.
+
+    Where the old words are not known, every answer to them may, too.
+    """
+    made_of = not {row.id for row in lines}.isdisjoint(hiding.rests_on(reply))
+    return made_of or not request.old or spaced(request.old) in spaced(reply.text)
 
 
 def _key(request: CorrectRequest) -> str:

@@ -14,13 +14,14 @@ from pathlib import Path
 from memory.rules import load_rules
 from memory.store import chroma_files
 from memory.store.database import unavailable
+from memory.store.document_writes import IN_SIGHT_SQL
 from memory.store.migrate import check_schema
 from memory.store.shards import chroma_name
 from memory.worthiness import Meaning
 
 _DATABASE = "memory.db"
-_LIVING = "SELECT id, indexed_model, kind, text FROM document WHERE collection = ? AND superseded = 0"
-_COLLECTIONS = "SELECT DISTINCT collection FROM document WHERE superseded = 0"
+_LIVING = f"SELECT id, indexed_model, kind, text FROM document WHERE collection = ? AND {IN_SIGHT_SQL}"  # noqa: S608 - our own words
+_COLLECTIONS = f"SELECT DISTINCT collection FROM document WHERE {IN_SIGHT_SQL}"  # noqa: S608 - our own words
 _WORDS = "SELECT doc, term FROM temp.words WHERE col = 'stems'"
 _VOCABULARY = "CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'document_fts', 'instance')"
 

@@ -84,7 +84,8 @@ class Forgetter:
         if request.scope == "viewer":
             tombstones.bury(connection, "viewer", [viewer_id], at)
             self._drop(connection, hiding.unfounded(connection, collection_name("viewer", viewer_id), at))
-        return self._hide(connection, lines, at, replace(nothing, records=erased), whole=request.scope == "viewer")
+        receipt = replace(nothing, records=len(erased))
+        return self._hide(connection, lines, at, receipt, whole=request.scope == "viewer", told=erased)
 
     def _drop(self, connection: Connection, ids: Sequence[str]) -> None:
         """Delete memories whose lines are not the viewer's, or gone: others' claims, facts whose lines were pruned."""
@@ -93,17 +94,24 @@ class Forgetter:
             payload = {"documents": removed, "clean": True}
             outbox.enqueue(connection, kind="purge", key=f"purge:{uuid4().hex}", payload=payload, now=self._clock.now())
 
-    def _hide(self, connection: Connection, lines: Sequence[Any], at: int, receipt: Receipt, *, whole: bool = False) -> Receipt:
-        chosen = {line.seq for line in lines}
-        replies = [row for row in hiding.replies_made_of(connection, lines) if row.seq not in chosen]
-        asked_for = 0
+    def _hide(
+        self,
+        connection: Connection,
+        lines: Sequence[Any],
+        at: int,
+        receipt: Receipt,
+        *,
+        whole: bool = False,
+        told: Sequence[str] = (),
+    ) -> Receipt:
+        """Hide lines, and the replies made of them, or of the records that went: `told`, and those that the lines asked for."""
+        chosen, ids = {line.seq for line in lines}, [row.id for row in lines]
         if not whole:
-            ids = [row.id for row in lines]
             tombstones.bury(connection, "line", ids, at)
-            asked_for = records.drop_made_of(connection, ids)
+        asked_for = records.drop_made_of(connection, ids)
+        gone = [records.named(one) for one in (*told, *asked_for)]
+        replies = [row for row in hiding.replies_made_of(connection, lines, also=gone) if row.seq not in chosen]
         hidden = hiding.hide(connection, lines, replies, at)
-        made = records.drop_made_of(connection, [row.id for row in lines])
-        receipt = replace(receipt, records=receipt.records + made)
         order_purge(connection, hidden, self._clock, nameless=whole)
         own = [row for row in lines if row.kind == "reply"]
         return replace(
@@ -111,7 +119,7 @@ class Forgetter:
             lines=hidden.lines - len(own),
             replies=hidden.replies + len(own),
             documents=hidden.documents,
-            records=receipt.records + asked_for,
+            records=receipt.records + len(asked_for),
         )
 
     def _everything(self, connection: Connection, request: ForgetRequest, nothing: Receipt) -> Receipt:

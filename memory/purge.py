@@ -1,6 +1,7 @@
 """The `purge` job: what was hidden goes for good, from SQL, the vector index and the cache of embeddings, down to the bytes."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
@@ -16,6 +17,9 @@ from memory.store.meta import store_value, value_of
 from memory.store.stamps import milliseconds
 
 _CLEANED = "cleaned_at"
+_AFTER_CLEANING = timedelta(
+    seconds=10
+)  # what is left gets its new vectors once the old bytes are gone; words find it meanwhile
 _CHUNK = 100  # lines a transaction, some 15 ms: chat is stored in between
 log = structlog.get_logger(__name__)
 
@@ -111,8 +115,8 @@ class Purger:
         ):  # their old vectors go first: a new one under the same id would leave the old numbers in the files
             payload = {"documents": {}, "stale": erasure.rewritten}
             outbox.enqueue(connection, kind="purge", key=f"purge:stale:{name}", payload=payload, now=now, again=True)
-            payload = {"documents": erasure.rewritten}
-            outbox.enqueue(connection, kind="index", key=f"index:purged:{name}", payload=payload, now=now, again=True)
+            payload, key, later = {"documents": erasure.rewritten}, f"index:purged:{name}", now + _AFTER_CLEANING
+            outbox.enqueue(connection, kind="index", key=key, payload=payload, now=now, run_after=later, again=True)
         if erasure.unread:
             key, payload = f"consolidate:purged:{name}", {"lines": erasure.unread}
             outbox.enqueue(connection, kind="consolidate", key=key, payload=payload, now=now, again=True)

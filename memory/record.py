@@ -158,7 +158,8 @@ class Recorder:
 
         def write(connection: Connection) -> str:
             stream = self._stream(connection, stream_id)
-            reply_id = episodes.store_reply(connection, reply, stream)
+            again = episodes.repeated_by(connection, reply, stream)
+            reply_id = episodes.store_reply(connection, reply, stream, rests_on=again)
             document = episodes.reply_document(episodes.lines_by_id(connection, [reply_id])[reply_id], stream)
             if document is not None:
                 put(connection, [document])

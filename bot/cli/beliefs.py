@@ -18,6 +18,15 @@ from config.settings import Settings, load_settings
 from memory import Chronicle, Decision, KnownViewer, Receipt, RollbackRequest, UndoRequest, WallClock, inspect_memory
 
 _ACT = "act-"
+_NOTHING = {
+    "undo": (
+        "there is nothing like that to take back: `ricordo memory history VIEWER` shows the ids of facts and claims, and the "
+        "numbers of acts; what was taken back already, or decided anew since, is left alone"
+    ),
+    "rollback": (
+        "the viewer stated nothing since then that still stands: `ricordo memory history VIEWER` shows what was stated and when"
+    ),
+}
 
 
 def history_command(
@@ -120,11 +129,13 @@ async def _rolled_back(settings: Settings, place: Place, name: str, since: datet
 def _report(receipt: Receipt, *, as_json: bool) -> None:
     if as_json:
         print_json(receipt)
-    elif not receipt.documents:
-        out.print("nothing was found: nothing was changed")
-    else:
+    elif receipt.documents:
         again = f"`ricordo memory undo {_ACT}{receipt.act}` takes this back"
         out.print(f"taken back: {receipt.documents} facts and claims changed; {again}", markup=False)
+    else:
+        out.print("nothing was found: nothing was changed")
+    if not receipt.documents:
+        raise CommandFailed(_NOTHING[receipt.verb])
 
 
 def _slot(one: Chronicle) -> str:

@@ -200,14 +200,29 @@ async def _audited(place: Place, name: str | None, limit: int) -> list[AuditEntr
 
 
 def _report(receipt: Receipt, known: KnownViewer | None, *, as_json: bool) -> None:
+    found = bool(receipt.total) or receipt.verb == "opt_out"
     if as_json:
         print_json(receipt)
-    elif not receipt.total and receipt.verb != "opt_out":
-        out.print("nothing was found: nothing was changed")
-    else:
+    elif found:
         whose = f" of {known.name}" if known else ""
         what = {"forget": "forgotten", "correct": "corrected", "opt_out": "opted out; forgotten"}[receipt.verb]
         out.print(styled(f"{what}{whose}: {_counts(receipt)}; every file was cleaned"))
+    else:
+        out.print("nothing was found: nothing was changed")
+    if not found:
+        raise CommandFailed(_NOT_FOUND[receipt.verb])
+
+
+_NOT_FOUND = {
+    "forget": (
+        "there is nothing like that to forget: `ricordo memory show VIEWER` and `ricordo memory search WORDS` show what there "
+        "is, with its ids"
+    ),
+    "correct": (
+        "there is nothing like that to correct: --old must stand in what the viewer wrote, --id must be one viewer's message "
+        "or memory; `ricordo memory show VIEWER` shows both"
+    ),
+}
 
 
 def _told(entry: AuditEntry) -> str:

@@ -11,7 +11,7 @@ from memory.model import Document
 from memory.statements import Step
 from memory.store import decisions
 from memory.store.decisions import Ledger
-from memory.store.document_writes import DOCUMENT, IDS, SOURCE, packed
+from memory.store.document_writes import DOCUMENT, IDS, IN_SIGHT, SOURCE, packed
 from memory.store.facts import FACT
 from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.rows import document_of
@@ -108,7 +108,7 @@ def claims_about(connection: Connection, viewer_id: str) -> list[Document]:
     """Return what others claim about a viewer, and what the viewer claims about others, newest first; past claims aside."""
     whose = or_(_F.subject == clean(viewer_id), _F.speaker == clean(viewer_id))
     living = select(DOCUMENT).join(FACT, _F.id == _D.id).where(whose, _F.speaker.is_not(None), _F.expired_at.is_(None))
-    rows = connection.execute(living.where(_D.superseded.is_(False), RESTS_ON_LIVING_LINES).order_by(_D.seq.desc()))
+    rows = connection.execute(living.where(IN_SIGHT, RESTS_ON_LIVING_LINES).order_by(_D.seq.desc()))
     return [document_of(row) for row in rows]
 
 
@@ -157,7 +157,7 @@ def _date_messages(connection: Connection, fact_id: str) -> None:
     for line in connection.scalars(lines).all():
         beside = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq == line)
         said = select(_F.invalid_at).join(DOCUMENT, _D.id == _F.id)
-        ends = list(connection.scalars(said.where(_D.seq.in_(beside), _D.superseded.is_(False), _F.speaker.is_(None))))
+        ends = list(connection.scalars(said.where(_D.seq.in_(beside), IN_SIGHT, _F.speaker.is_(None))))
         until = max(ends) if ends and None not in ends else None
         message = update(DOCUMENT).where(_D.seq.in_(beside), _D.kind == "message")
         connection.execute(message.values(invalid_at=until))

@@ -27,6 +27,9 @@ _BUSY_MS = 5000
 _CHECKPOINT_SECONDS = 0.25
 _LOOKS, _LOOK_SECONDS = 100, 0.1  # for a moment without readers, in which the log can be cut
 _READERS = 4
+_WRITER_CACHE_KB = (
+    16 * 1024
+)  # an order to forget touches a thousand pages all over the file; SQLite's own 2 MB hold half of them
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _AUTOCHECKPOINT_PAGES = 16384  # a net only: checkpoints run in the background, off the writer
 # What SQLite or the system says, in the order of asking, and what to do about it.
@@ -69,6 +72,7 @@ def _writer_engine(path: Path, synchronous: str) -> Engine:
             f"synchronous={synchronous}",
             "foreign_keys=ON",
             "secure_delete=ON",
+            f"cache_size=-{_WRITER_CACHE_KB}",
             f"busy_timeout={_BUSY_MS}",
             f"journal_size_limit={_WAL_LIMIT_BYTES}",
             f"wal_autocheckpoint={_AUTOCHECKPOINT_PAGES}",

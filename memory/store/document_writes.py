@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, text, update
 
 from memory.model import Document
 from memory.store.prepared import Prepared
@@ -12,11 +12,15 @@ from memory.store.rows import Values
 from memory.store.scrub import clean, clean_or_none, shortened
 from memory.store.stamps import milliseconds
 from memory.store.stems import stems
-from memory.store.tables import DocumentRow, DocumentSourceRow, LineRow, table_of
+from memory.store.tables import DocumentRow, DocumentSourceRow, HiddenDocumentRow, LineRow, table_of
 
 DOCUMENT = table_of(DocumentRow)
 SOURCE = table_of(DocumentSourceRow)
 LINE = table_of(LineRow)
+HIDDEN = table_of(HiddenDocumentRow)
+_HIDES = select(HIDDEN.c.document_seq).where(HIDDEN.c.document_seq == DOCUMENT.c.seq).correlate(DOCUMENT)
+IN_SIGHT = and_(DOCUMENT.c.superseded.is_(False), ~_HIDES.exists())  # what a reader may show: neither past nor to be forgotten
+IN_SIGHT_SQL = "superseded = 0 AND NOT EXISTS (SELECT 1 FROM hidden_document WHERE document_seq = document.seq)"  # the same
 _CHUNK = 500  # SQLite allows 999 variables in its older builds
 # Statements of the hot path are built once, and lists of ids come in as one JSON value: building and expanding them each time
 # costs more than running them.

@@ -10,14 +10,14 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Select, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.store.document_writes import DOCUMENT, LINE, SOURCE, chunks
+from memory.store.document_writes import DOCUMENT, IN_SIGHT, LINE, SOURCE, chunks
 from memory.store.episodes import TURN
 from memory.store.meta import store_value, value_of
 
 _D = DOCUMENT.c
 _EMBEDDER = "index_embedder"
 _INDEX = "index_identity"
-_SELECT = select(_D.seq, _D.id, _D.collection, _D.kind, _D.text, _D.indexed_model).where(_D.superseded.is_(False))
+_SELECT = select(_D.seq, _D.id, _D.collection, _D.kind, _D.text, _D.indexed_model).where(IN_SIGHT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ async def living(session: AsyncSession, collection: str, ids: Sequence[str]) -> 
     """Return those of `ids` that are living documents of this collection."""
     found: set[str] = set()
     for part in _parts(ids):
-        wanted = select(_D.id).where(_D.id.in_(part), _D.collection == collection, _D.superseded.is_(False))
+        wanted = select(_D.id).where(_D.id.in_(part), _D.collection == collection, IN_SIGHT)
         found |= set(await session.scalars(wanted))
     return found
 
@@ -92,7 +92,7 @@ async def populated(session: AsyncSession, collections: Sequence[str]) -> set[st
     """Return those of `collections` that hold a living document."""
     found: set[str] = set()
     for part in _parts(collections):
-        wanted = select(_D.collection).where(_D.collection.in_(part), _D.superseded.is_(False)).distinct()
+        wanted = select(_D.collection).where(_D.collection.in_(part), IN_SIGHT).distinct()
         found |= set(await session.scalars(wanted))
     return found
 
@@ -111,7 +111,7 @@ def mark(connection: Connection, indexed: Sequence[Indexable], model: str | None
     before = {document.id: document for document in indexed}
     alive: set[str] = set()
     for part in _parts(before):
-        living = select(_D.id, _D.collection, _D.text).where(_D.id.in_(part), _D.superseded.is_(False))
+        living = select(_D.id, _D.collection, _D.text).where(_D.id.in_(part), IN_SIGHT)
         rows = [row for row in connection.execute(living).all() if row.collection == before[row.id].collection]
         alive |= {row.id for row in rows}
         same = [row.id for row in rows if row.text == before[row.id].text]

@@ -14,7 +14,7 @@ from memory.model import StateRecord
 from memory.normalise import words
 from memory.store.collections import collection_name
 from memory.store.decisions import Ledger
-from memory.store.document_writes import DOCUMENT
+from memory.store.document_writes import DOCUMENT, IN_SIGHT
 from memory.store.facts import FACT
 from memory.store.scrub import clean
 from memory.store.stamps import milliseconds
@@ -57,7 +57,7 @@ def _living(connection: Connection, viewer: str, at: datetime) -> list[tuple[str
     found = select(DOCUMENT.c.id, DOCUMENT.c.text).where(
         DOCUMENT.c.collection == collection_name("viewer", viewer),
         DOCUMENT.c.kind.in_(_STATEMENTS),
-        DOCUMENT.c.superseded.is_(False),
+        IN_SIGHT,
         DOCUMENT.c.at <= until,
         or_(DOCUMENT.c.invalid_at.is_(None), DOCUMENT.c.invalid_at > until),
     )

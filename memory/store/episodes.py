@@ -3,7 +3,7 @@
 Everything here is derived from the rows alone, with ids made from theirs: doing it again gives the same documents.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +14,12 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memory.events import BotReply
 from memory.model import Batch, Document, HistoryLine, Stream, Turn
+from memory.normalise import words
 from memory.store import tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import IDS, LINE, packed
 from memory.store.prepared import Prepared
+from memory.store.repeats import repeated
 from memory.store.rows import history_of, line_of, line_values, reply_values, shown_text
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
@@ -35,6 +37,13 @@ _CLOSE_TURN = Prepared(
 )
 _TURN_BY_ID = Prepared(select(TURN).where(TURN.c.id == bindparam("turn")))
 _LINES_BY_ID = Prepared(select(LINE).where(LINE.c.id.in_(IDS)))
+_SHOWN_LINES = 30  # of the recent chat, as a prompt shows it where nobody set another number
+_NEWEST = Prepared(
+    select(LINE.c.id, LINE.c.text, LINE.c.login, LINE.c.name)
+    .where(LINE.c.stream_id == bindparam("stream"), LINE.c.deleted_at.is_(None))
+    .order_by(LINE.c.seq.desc())
+    .limit(bindparam("most"))
+)
 _COLONS = str.maketrans(dict.fromkeys(":\uff1a\ufe55\ufe30\u2236\ua789", " "))  # and what looks like one
 _IDS = UUID("f1b6f0d4-2f0e-4c86-9c5c-1d7d8a3a5f10")
 
@@ -119,9 +128,31 @@ def _reply_of(turn: Turn, turn_id: str) -> BotReply | None:
 
 
 def _recalled(turn: Turn) -> tuple[str, ...]:
-    """Return the messages behind the memories that a reply was made from: what is forgotten takes the reply along."""
-    items = turn.recall.block.items if turn.recall else ()
-    return tuple(dict.fromkeys(one for item in items for one in item.provenance))
+    """Return the messages that a reply was made from: what is forgotten takes the reply along.
+
+    Those behind the memories that were shown, and those of the recent chat that it says again; what it answers aside.
+    """
+    if turn.recall is None or not turn.said.text:
+        return ()
+    behind = [one for item in turn.recall.block.items for one in item.provenance]
+    window, batch = turn.recall.window.lines, turn.batch.lines
+    shown = {line.id: line.text for line in window} | {line.id: line.text or "" for line in batch}
+    people = {one for one in (*(line.author for line in window), *(line.user for line in batch)) if one is not None}
+    names = [name for one in people for name in (one.login, one.name)]
+    return tuple(dict.fromkeys([*behind, *_said_again(turn.said.text, shown, turn.said.in_reply_to, names)]))
+
+
+def repeated_by(connection: Connection, reply: BotReply, stream: Stream) -> tuple[str, ...]:
+    """Return the ids of the newest lines of a stream that a reply says again: what it was made from is not known here."""
+    rows = _NEWEST.all(connection, {"stream": stream.id, "most": _SHOWN_LINES})
+    names = [name for row in rows for name in (row.login, row.name) if name]
+    return _said_again(reply.text, {row.id: row.text for row in reversed(rows)}, reply.in_reply_to, names)
+
+
+def _said_again(text: str, shown: Mapping[str, str], answered: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
+    asked = [said for id_, said in shown.items() if id_ in answered]
+    others = [(id_, said) for id_, said in shown.items() if id_ not in answered]
+    return repeated(text, others, known=words(" ".join([*names, *asked])))
 
 
 def store_reply(
@@ -129,14 +160,17 @@ def store_reply(
 ) -> str:
     """Store something the bot said; return its id: the given one, or one made of the stream, the time and the text.
 
-    An answer to lines that are all gone by now is stored without its words, so that it cannot tell them.
+    An answer to lines that are all gone by now, or made from one that is, is stored without its words: it might tell them.
     """
     reply_id = clean(reply.id) if reply.id else derived_id("reply", stream.id, str(milliseconds(reply.at)), reply.text)
     rows = [reply_values(reply, reply_id, stream, turn_id, rests_on=rests_on)]
     tombstones.apply(connection, stream.id, rows)
     answered = lines_by_id(connection, [clean(one) for one in reply.in_reply_to]).values()
+    gone = [line.deleted_at for line in lines_by_id(connection, rests_on).values() if line.deleted_at is not None]
     if answered and all(line.deleted_at is not None for line in answered):
-        rows[0].update(text="", detail=None, deleted_at=max(line.deleted_at for line in answered))
+        gone += [line.deleted_at for line in answered]
+    if gone:
+        rows[0].update(text="", detail=None, deleted_at=max(gone))
     _ADD_LINES.run(connection, rows)
     return reply_id
 

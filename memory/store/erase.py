@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, delete, func, null, select, update
+from sqlalchemy import Connection, Row, case, func, null, select, text, update
 
-from memory.store import facts, records, tombstones
+from memory.store import facts, hiding, records, tombstones
 from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, remove
 from memory.store.episodes import lines_by_id, turn_row
 from memory.store.prepared import Prepared
@@ -21,8 +21,15 @@ _KIND_ALONE = func.json_object("kind", func.json_extract(_L.detail, "$.kind"))
 _NOTICE = (_L.kind == "notice") & _L.detail.is_not(None)
 _WORDS: dict[str, Any] = {"text": "", "reply_to": None, "detail": case((_NOTICE, _KIND_ALONE), else_=null())}
 _BLANK = update(LINE).where(_L.seq.in_(IDS)).values(**_WORDS)
-_BLANK_NAMELESS = _BLANK.values(viewer_id=None, login=None, name=None)
-_UNLINK = delete(SOURCE).where(SOURCE.c.line_seq.in_(IDS))
+_BLANK_NAMELESS = Prepared(_BLANK.values(viewer_id=None, login=None, name=None))
+_BLANK_NAMED = Prepared(_BLANK)
+_UNLINK = Prepared(text("DELETE FROM document_source WHERE line_seq IN (SELECT value FROM json_each(:ids))"))
+_SHOW_AGAIN = Prepared(
+    text(
+        "DELETE FROM hidden_document WHERE document_seq IN "
+        "(SELECT document_seq FROM document_source WHERE line_seq IN (SELECT value FROM json_each(:ids)))"
+    )
+)
 _MARKED = Prepared(select(LINE).where(_L.seq.in_(IDS), _L.deleted_at.is_not(None)).order_by(_L.seq))
 _RESTING = Prepared(
     select(DOCUMENT)
@@ -44,12 +51,14 @@ class Erasure:
 def erase_lines(connection: Connection, ids: Sequence[str], at: int) -> Erasure:
     """Erase lines, known or still to come, and what was derived from them alone; tombstones keep them out.
 
-    The bot's replies to nothing but erased lines go too. A fact that an erased one had superseded is true again.
+    The bot's replies to nothing but erased lines go too, and those that were made from any. A fact that an erased one had
+    superseded is true again.
     """
     tombstones.bury(connection, "line", ids, at)
-    records.drop_made_of(connection, ids)
+    told = [records.named(id_) for id_ in records.drop_made_of(connection, ids)]
     rows = [row for row in lines_by_id(connection, list(dict.fromkeys(ids))).values() if row.deleted_at is None]
     replies = _replies_to(connection, {row.id for row in rows}, rows)
+    replies += hiding.replies_resting_on(connection, [*rows, *replies], also=told)
     for piece in chunks([row.seq for row in (*rows, *replies)]):
         connection.execute(update(LINE).where(LINE.c.seq.in_(piece)).values(deleted_at=at))
     erasure = Erasure(lines=len(rows))
@@ -70,8 +79,9 @@ def purge_lines(connection: Connection, seqs: Sequence[int], *, nameless: bool =
 
 def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, *, nameless: bool) -> None:
     seqs = [row.seq for row in rows]
-    connection.execute(_BLANK_NAMELESS if nameless else _BLANK, {"ids": packed(seqs)})
+    (_BLANK_NAMELESS if nameless else _BLANK_NAMED).run(connection, [{"ids": packed(seqs)}])
     resting = resting_on(connection, seqs)
+    _SHOW_AGAIN.run(connection, [{"ids": packed(seqs)}])  # what is made again loses its links to them
     known = lines_by_id(connection, list(dict.fromkeys(one for document in resting for one in document.provenance)))
     gone: list[str] = []
     kept: list[Left] = []
@@ -85,7 +95,7 @@ def _purge(connection: Connection, rows: Sequence[Row[Any]], erasure: Erasure, *
         else:
             gone.append(document.id)
     erasure.rewritten += make_again(connection, kept, known)
-    connection.execute(_UNLINK, {"ids": packed(seqs)})
+    _UNLINK.run(connection, [{"ids": packed(seqs)}])
     removed, restored = remove_documents(connection, gone)
     erasure.removed = removed
     erasure.rewritten += restored

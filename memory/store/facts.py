@@ -15,7 +15,7 @@ from memory.model import Document
 from memory.statements import Fact, Statement
 from memory.store import decisions, tombstones
 from memory.store.collections import collection_name
-from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed, put
+from memory.store.document_writes import DOCUMENT, IDS, IN_SIGHT, LINE, SOURCE, chunks, packed, put
 from memory.store.episodes import TURN, derived_id
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
@@ -163,7 +163,7 @@ def remembered(connection: Connection, sources: Iterable[str]) -> dict[str, tupl
     Lines that are not there (erased, hidden, held back, not meant for it) are missing.
     """
     by_document = {derived_id("message", source): source for source in sources}
-    living = select(DOCUMENT.c.id, DOCUMENT.c.provenance).where(DOCUMENT.c.id.in_(IDS), DOCUMENT.c.superseded.is_(False))
+    living = select(DOCUMENT.c.id, DOCUMENT.c.provenance).where(DOCUMENT.c.id.in_(IDS), IN_SIGHT)
     found = connection.execute(living, {"ids": packed(by_document)})
     return {by_document[row.id]: tuple(row.provenance) for row in found}
 

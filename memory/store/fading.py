@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select, update
 
-from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, chunks, packed
+from memory.store.document_writes import DOCUMENT, IDS, IN_SIGHT, LINE, SOURCE, chunks, packed
 from memory.store.facts import FACT
 from memory.store.scrub import clean
 from memory.store.stamps import milliseconds
@@ -14,7 +14,7 @@ from memory.store.stamps import milliseconds
 _PRESENT = (
     select(DOCUMENT.c.seq, DOCUMENT.c.id, DOCUMENT.c.collection, DOCUMENT.c.at, FACT.c.salience, FACT.c.used_at)
     .join(FACT, FACT.c.id == DOCUMENT.c.id)
-    .where(FACT.c.expired_at.is_(None), FACT.c.faded_at.is_(None), DOCUMENT.c.superseded.is_(False))
+    .where(FACT.c.expired_at.is_(None), FACT.c.faded_at.is_(None), IN_SIGHT)
     .order_by(DOCUMENT.c.seq)
 )
 _BEHIND = (

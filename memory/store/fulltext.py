@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.store.document_writes import packed
+from memory.store.document_writes import IDS, IN_SIGHT_SQL, packed
 from memory.store.stems import word_stems
 
 _WORDS = 40  # different words of one query that are searched
@@ -23,8 +23,8 @@ _LARGEST = 10_000  # a collection is counted up to here
 _POSTINGS = 120  # newest documents a stem: rare words find all of theirs
 _SCORED = 100  # documents whose words are read for the final score: those with the rarest words
 _COUNT = text("SELECT count(*) FROM (SELECT 1 FROM document WHERE collection = :collection LIMIT :largest)")
-_FIRST = text("SELECT id, seq, stems FROM document WHERE superseded = 0 AND collection = :collection LIMIT :limit")
-_SOME = text("SELECT id, seq, stems FROM document WHERE superseded = 0 AND seq IN (SELECT value FROM json_each(:ids))")
+_FIRST = text(f"SELECT id, seq, stems FROM document WHERE {IN_SIGHT_SQL} AND collection = :collection LIMIT :limit")  # noqa: S608 - our own words
+_SOME = text(f"SELECT id, seq, stems FROM document WHERE {IN_SIGHT_SQL} AND seq IN ({IDS.text})")  # noqa: S608 - the same
 _NEWEST = "SELECT ? AS stem, rowid FROM (SELECT rowid FROM document_fts WHERE document_fts MATCH ? ORDER BY rowid DESC LIMIT ?)"
 _K1, _B = 1.2, 0.75
 Words = Sequence[tuple[str, ...]]  # a query: the stems of each word

@@ -1,13 +1,13 @@
 """What is to be forgotten, chosen and hidden at once: nothing reads it from here on. `erase.purge_lines` takes the words out.
 
-A hidden document counts as superseded, which every reader passes over; purging decides what is left of it.
+Every reader passes over hidden documents (`document_writes.IN_SIGHT`); purging decides what is left of them.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, literal_column, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, literal_column, or_, select, text, update
 
 from memory.normalise import spaced
 from memory.store.collections import collection_name
@@ -27,7 +27,7 @@ _ERASED_SOURCE = (
     .join(LINE, LINE.c.seq == SOURCE.c.line_seq)
     .where(SOURCE.c.document_seq == DOCUMENT.c.seq, LINE.c.deleted_at.is_not(None))
 )
-# What shows the past reads superseded documents too: these words tell them from hidden ones.
+# What shows the past reads superseded documents too, which are not hidden a second time: these words tell which of them are.
 RESTS_ON_LIVING_LINES = ~_ERASED_SOURCE.correlate(DOCUMENT).exists()
 _OWN_KEYS = select(_L.seq).where(_L.viewer_id == bindparam("viewer")).scalar_subquery()
 _OWN = Prepared(
@@ -35,17 +35,28 @@ _OWN = Prepared(
     .where(_L.seq.in_(_OWN_KEYS), _L.kind != "reply", _L.deleted_at.is_(None), _L.at <= bindparam("until"))
     .order_by(_L.seq)
 )
-_REPLIES = Prepared(
+_WITH = "EXISTS (SELECT 1 FROM json_each(line.detail, '$.{}') AS one WHERE one.value IN (SELECT value FROM json_each(:ids)))"
+_RESTS = text(_WITH.format("rests_on"))
+_NAMES = text(_WITH.format("in_reply_to"))
+_NAMELESS = text("(line.turn_id IS NOT NULL AND coalesce(json_array_length(line.detail, '$.in_reply_to'), 0) = 0)")
+_LATER_REPLIES = (
     select(*_FOUND, _L.turn_id, _L.detail)
     .where(_L.kind == literal_column("'reply'"), _L.seq >= bindparam("first"), _L.deleted_at.is_(None))
     .where(_L.at <= bindparam("until"))
     .order_by(_L.seq)
 )
+_MADE_OF = Prepared(_LATER_REPLIES.where(or_(_RESTS, _NAMES, _NAMELESS)))
+_RESTING_REPLIES = Prepared(_LATER_REPLIES.where(_RESTS))
 _LINES_OF_TURNS = Prepared(select(TURN.c.id, TURN.c.line_ids).where(TURN.c.id.in_(IDS)))
 _MARK = Prepared(update(LINE).where(_L.seq.in_(IDS)).values(deleted_at=bindparam("at")))
 _RESTING = select(SOURCE.c.document_seq).where(SOURCE.c.line_seq.in_(IDS))
 _COVER = Prepared(
-    update(DOCUMENT).where(DOCUMENT.c.seq.in_(_RESTING), DOCUMENT.c.superseded.is_(False)).values(superseded=True)
+    text(
+        "INSERT OR IGNORE INTO hidden_document (document_seq) "
+        "SELECT DISTINCT source.document_seq FROM document_source AS source "
+        "JOIN document ON document.seq = source.document_seq WHERE document.superseded = 0 "
+        "AND source.line_seq IN (SELECT value FROM json_each(:ids)) ORDER BY source.document_seq"
+    )
 )
 _WORDS_OF_LINES = Prepared(select(_L.text).where(_L.seq.in_(IDS)))
 _WORDS_RESTING = Prepared(select(DOCUMENT.c.text).where(DOCUMENT.c.seq.in_(_RESTING)))
@@ -99,24 +110,52 @@ def _one(connection: Connection, table: Any, identity: str) -> Row[Any] | None: 
     return found[0] if len(found) == 1 else None
 
 
-def replies_made_of(connection: Connection, lines: Iterable[Any], until: int | None = None) -> list[Any]:
-    """Return the bot's living replies that answer any of these lines, or were made from memories of them."""
-    ids = {row.id for row in lines}
-    first = min((row.seq for row in lines), default=0)  # an answer comes after what it answers
-    replies = _REPLIES.all(connection, {"first": first, "until": _EVER if until is None else until}) if ids else []
-    turns = _lines_of_turns(connection, {row.turn_id for row in replies if row.turn_id and not _named(row)})
-    return [
+def replies_made_of(
+    connection: Connection, lines: Iterable[Any], until: int | None = None, *, also: Sequence[str] = ()
+) -> list[Any]:
+    """Return the bot's living replies that answer any of these lines, or were made from them, or from such a reply.
+
+    `also` are ids of other things that they may be made from: records of structured state, as `state:<id>`.
+    """
+    rows = list(lines)
+    ids = {*(row.id for row in rows), *also}
+    if not ids:
+        return []
+    # An answer comes after what it answers; when a record was made is not known here.
+    found = _MADE_OF.all(connection, _given(ids, 0 if also else min(row.seq for row in rows), until))
+    turns = _lines_of_turns(connection, {row.turn_id for row in found if row.turn_id and not _named(row)})
+    made = [
         row
-        for row in replies
-        if not ids.isdisjoint(_named(row) or turns.get(row.turn_id, ())) or not ids.isdisjoint(_used(row))
+        for row in found
+        if not ids.isdisjoint(_named(row) or turns.get(row.turn_id, ())) or not ids.isdisjoint(rests_on(row))
     ]
+    return sorted([*made, *replies_resting_on(connection, made, until)], key=lambda row: row.seq)
+
+
+def replies_resting_on(
+    connection: Connection, lines: Sequence[Any], until: int | None = None, *, also: Sequence[str] = ()
+) -> list[Any]:
+    """Return the bot's living replies, themselves aside, that were made from these lines, or from such a reply, and so on."""
+    known, made = {row.seq for row in lines}, list[Any]()
+    ids, first = {*(row.id for row in lines), *also}, 0 if also else min((row.seq for row in lines), default=0)
+    while ids:
+        fresh = [row for row in _RESTING_REPLIES.all(connection, _given(ids, first, until)) if row.seq not in known]
+        known |= {row.seq for row in fresh}
+        made += fresh
+        ids, first = {row.id for row in fresh}, min((row.seq for row in fresh), default=0)
+    return made
+
+
+def _given(ids: Iterable[str], first: int, until: int | None) -> dict[str, Any]:
+    return {"ids": packed(sorted(ids)), "first": first, "until": _EVER if until is None else until}
 
 
 def _named(reply: Row[Any]) -> Sequence[str]:
     return tuple((reply.detail or {}).get("in_reply_to", ()))
 
 
-def _used(reply: Row[Any]) -> Sequence[str]:
+def rests_on(reply: Row[Any]) -> Sequence[str]:
+    """Return the ids of what a reply was made from, what it answers aside."""
     return tuple((reply.detail or {}).get("rests_on", ()))
 
 

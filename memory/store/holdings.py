@@ -8,7 +8,7 @@ from memory.model import Document
 from memory.receipts import Holding
 from memory.store import audit, hiding, records, tombstones
 from memory.store.collections import collection_name
-from memory.store.document_writes import DOCUMENT, LINE
+from memory.store.document_writes import DOCUMENT, IN_SIGHT, LINE
 from memory.store.rows import document_of, shown_text, state_of
 from memory.store.scrub import clean
 from memory.store.stamps import moment
@@ -22,11 +22,11 @@ _ALL = 1_000_000
 def counted(connection: Connection, viewer_id: str) -> Holding:
     """Return how much is held of a viewer, and the ids of their newest memories."""
     identity = clean(viewer_id)
-    living = (DOCUMENT.c.collection == collection_name("viewer", viewer_id), DOCUMENT.c.superseded.is_(False))
+    living = (DOCUMENT.c.collection == collection_name("viewer", viewer_id), IN_SIGHT)
     kinds = select(DOCUMENT.c.kind, func.count().label("held")).where(*living).group_by(DOCUMENT.c.kind)
     held = {row.kind: row.held for row in connection.execute(kinds)}
     whose = or_(DOCUMENT.c.subject == identity, DOCUMENT.c.author == identity)
-    claims = (DOCUMENT.c.kind == "claim", whose, DOCUMENT.c.superseded.is_(False))
+    claims = (DOCUMENT.c.kind == "claim", whose, IN_SIGHT)
     newest = select(DOCUMENT.c.id).where(*living).order_by(DOCUMENT.c.seq.desc()).limit(_NEWEST)
     return Holding(
         viewer_id=identity,
@@ -43,13 +43,14 @@ def exported(connection: Connection, viewer_id: str) -> dict[str, Any]:
     """Return everything held of a viewer, values of JSON and times: names, lines, replies, memories, state, audit."""
     identity = clean(viewer_id)
     lines = hiding.lines_of(connection, identity, _EVER)
-    replies = hiding.replies_made_of(connection, lines)
+    about = records.about(connection, identity)
+    replies = hiding.replies_made_of(connection, lines, also=[records.named(row.id) for row in about])
     return {
         "viewer": _person(connection, identity),
         "lines": _lines(connection, [row.seq for row in lines]),
         "replies": _lines(connection, [row.seq for row in replies]),
         "memories": _memories(connection, identity),
-        "records": [state_of(row) for row in records.about(connection, identity)],
+        "records": [state_of(row) for row in about],
         "audit": audit.listed(connection, viewer_id=identity, limit=_ALL),
     }
 
@@ -73,7 +74,17 @@ def _person(connection: Connection, viewer_id: str) -> dict[str, Any]:
 def _lines(connection: Connection, seqs: list[int]) -> list[dict[str, Any]]:
     wanted = select(LINE).where(LINE.c.seq.in_(select(func.json_each(str(seqs)).table_valued("value").c.value)))
     return [
-        {"id": row.id, "stream": row.stream_id, "at": moment(row.at), "kind": row.kind, "text": shown_text(row)}
+        {
+            "id": row.id,
+            "stream": row.stream_id,
+            "at": moment(row.at),
+            "kind": row.kind,
+            "text": shown_text(row),
+            "login": row.login,
+            "name": row.name,
+            "reply_to": row.reply_to,
+            "detail": row.detail or {},  # badges, bits, mentions, and what else came with it
+        }
         for row in connection.execute(wanted.order_by(LINE.c.seq))
     ]
 

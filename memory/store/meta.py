@@ -5,7 +5,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memory.errors import WrongChannel
 from memory.events import Channel
-from memory.store.document_writes import DOCUMENT, LINE
+from memory.store.document_writes import DOCUMENT, IN_SIGHT, LINE
 from memory.store.episodes import TURN
 from memory.store.scrub import clean
 from memory.store.streams import STREAM
@@ -61,6 +61,6 @@ def counts(connection: Connection) -> dict[str, int]:
         "streams": select(func.count()).select_from(STREAM).where(STREAM.c.joined_to.is_(None)),
         "messages": select(func.count()).select_from(LINE).where(LINE.c.kind == "message", LINE.c.deleted_at.is_(None)),
         "turns": select(func.count()).select_from(TURN).where(TURN.c.state == "recorded"),
-        "documents": select(func.count()).select_from(DOCUMENT).where(DOCUMENT.c.superseded.is_(False)),
+        "documents": select(func.count()).select_from(DOCUMENT).where(IN_SIGHT),
     }
     return {name: connection.scalar(statement) or 0 for name, statement in asked.items()}

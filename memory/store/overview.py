@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, func, select, text, update
 
 from memory.model import Document
 from memory.store import fulltext
-from memory.store.document_writes import DOCUMENT, LINE
+from memory.store.document_writes import DOCUMENT, IN_SIGHT, LINE
 from memory.store.meta import counts
 from memory.store.rows import document_of
 from memory.store.stamps import moment
@@ -24,13 +24,13 @@ _SOUND = "ok"
 
 def documents_by_kind(connection: Connection) -> dict[str, int]:
     """Return how many living documents there are of each kind."""
-    counted = select(_D.kind, func.count().label("documents")).where(_D.superseded.is_(False)).group_by(_D.kind)
+    counted = select(_D.kind, func.count().label("documents")).where(IN_SIGHT).group_by(_D.kind)
     return {row.kind: row.documents for row in connection.execute(counted.order_by(_D.kind))}
 
 
 def unindexed(connection: Connection) -> int:
     """Return how many living documents the vector index does not hold yet."""
-    waiting = select(func.count()).select_from(DOCUMENT).where(_D.superseded.is_(False), _D.indexed_model.is_(None))
+    waiting = select(func.count()).select_from(DOCUMENT).where(IN_SIGHT, _D.indexed_model.is_(None))
     return connection.scalar(waiting) or 0
 
 
@@ -62,7 +62,7 @@ def with_words(connection: Connection, query: str, *, kinds: Sequence[str], limi
     rows = [row.rowid for row in connection.execute(_FOUND, {"query": asked, "limit": _NEWEST})]
     found: list[Row[Any]] = []
     for start in range(0, len(rows), 500):
-        living = select(DOCUMENT).where(_D.seq.in_(rows[start : start + 500]), _D.kind.in_(kinds), _D.superseded.is_(False))
+        living = select(DOCUMENT).where(_D.seq.in_(rows[start : start + 500]), _D.kind.in_(kinds), IN_SIGHT)
         found += connection.execute(living).all()
     held = [(row, sum(1 for word in words if set(word) & set(row.stems.split()))) for row in found]
     best = sorted(held, key=lambda hit: (-hit[1], -hit[0].seq))[:limit]

@@ -12,7 +12,7 @@ from memory.relations import Edge
 from memory.store import beliefs, fulltext, graph
 from memory.store.collections import collection_name
 from memory.store.database import Database
-from memory.store.document_writes import DOCUMENT, LINE, chunks
+from memory.store.document_writes import DOCUMENT, IN_SIGHT, LINE, chunks
 from memory.store.facts import FACT
 from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.lore import ENTRY, entry_of
@@ -23,7 +23,7 @@ from memory.store.state import STATE
 from memory.store.streams import STREAM
 from memory.store.viewers import ViewerBook
 
-_PLACES = select(DOCUMENT.c.id, DOCUMENT.c.seq, DOCUMENT.c.collection).where(DOCUMENT.c.superseded.is_(False))
+_PLACES = select(DOCUMENT.c.id, DOCUMENT.c.seq, DOCUMENT.c.collection).where(IN_SIGHT)
 _SAID = LINE.alias("said")
 _NEAR = LINE.alias("near")
 _LONGEST_BESIDE = 500  # characters of a line beside that are read
@@ -80,7 +80,7 @@ class Reader:
 
     async def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """Return the living documents among `ids`; erased and superseded ones are missing."""
-        living = [select(DOCUMENT).where(DOCUMENT.c.id.in_(piece), DOCUMENT.c.superseded.is_(False)) for piece in chunks(ids)]
+        living = [select(DOCUMENT).where(DOCUMENT.c.id.in_(piece), IN_SIGHT) for piece in chunks(ids)]
         return {row.id: document_of(row) for row in await self._rows(*living)}
 
     def forget_viewers(self) -> None:
@@ -94,7 +94,7 @@ class Reader:
 
     async def newest(self, collection: str, limit: int) -> list[Document]:
         """Return the documents of a collection that were written last, newest first."""
-        living = select(DOCUMENT).where(DOCUMENT.c.collection == collection, DOCUMENT.c.superseded.is_(False))
+        living = select(DOCUMENT).where(DOCUMENT.c.collection == collection, IN_SIGHT)
         return [document_of(row) for row in await self._rows(living.order_by(DOCUMENT.c.seq.desc()).limit(limit))]
 
     async def around(self, ids: Sequence[str], each_side: int) -> dict[str, tuple[list[Document], list[Document]]]:
@@ -104,7 +104,7 @@ class Reader:
             for piece in chunks(ids):
                 hits = await session.execute(_PLACES.where(DOCUMENT.c.id.in_(piece)))
                 for hit in hits.all():
-                    beside = select(DOCUMENT).where(DOCUMENT.c.collection == hit.collection, DOCUMENT.c.superseded.is_(False))
+                    beside = select(DOCUMENT).where(DOCUMENT.c.collection == hit.collection, IN_SIGHT)
                     older = beside.where(DOCUMENT.c.seq < hit.seq).order_by(DOCUMENT.c.seq.desc()).limit(each_side)
                     newer = beside.where(DOCUMENT.c.seq > hit.seq).order_by(DOCUMENT.c.seq).limit(each_side)
                     before = [document_of(row) for row in (await session.execute(older)).all()]
@@ -135,7 +135,7 @@ class Reader:
             DOCUMENT.c.author == identity,
         )
         if as_of is None:
-            true = and_(FACT.c.expired_at.is_(None), FACT.c.faded_at.is_(None), DOCUMENT.c.superseded.is_(False))
+            true = and_(FACT.c.expired_at.is_(None), FACT.c.faded_at.is_(None), IN_SIGHT)
         else:
             at = milliseconds(as_of)
             true = and_(
@@ -147,7 +147,7 @@ class Reader:
 
     async def claims(self, viewer_id: str) -> list[Document]:
         """Return what others claim about a viewer and has not ended, newest first."""
-        told = (DOCUMENT.c.collection == collection_name("claims", viewer_id), DOCUMENT.c.superseded.is_(False))
+        told = (DOCUMENT.c.collection == collection_name("claims", viewer_id), IN_SIGHT)
         living = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(*told, FACT.c.expired_at.is_(None))
         return [document_of(row) for row in await self._rows(living.order_by(DOCUMENT.c.seq.desc()))]
 

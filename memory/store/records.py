@@ -8,10 +8,13 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 
 from memory.normalise import spaced
 from memory.store import state_calls, tombstones
-from memory.store.document_writes import chunks
+from memory.store.document_writes import IDS, chunks, packed
+from memory.store.prepared import Prepared
 from memory.store.scrub import clean
 from memory.store.state import STATE
 
+_PREFIX = "state:"
+_MADE_OF = Prepared(select(STATE.c.id).where(func.json_extract(STATE.c.fields, "$.source").in_(IDS)).order_by(STATE.c.id))
 SCOPE = "record"  # of tombstones: a record, or one viewer in a joke of several
 
 
@@ -21,8 +24,13 @@ def about(connection: Connection, viewer_id: str) -> list[Row[Any]]:
     return [row for row in connection.execute(select(STATE).order_by(STATE.c.id)).all() if identity in row.viewers]
 
 
-def erase(connection: Connection, viewer_id: str, until: int, words: str = "") -> int:
-    """Erase a viewer's records up to a moment, those that hold `words` alone where some are given; return how many.
+def named(record_id: str) -> str:
+    """Return the id by which a reply that was made from a record names it."""
+    return record_id if record_id.startswith(_PREFIX) else f"{_PREFIX}{record_id}"
+
+
+def erase(connection: Connection, viewer_id: str, until: int, words: str = "") -> list[str]:
+    """Erase a viewer's records up to a moment, those that hold `words` alone where some are given; return their ids.
 
     A running joke stays the others' who take part in it; the viewer is taken out of it.
     """
@@ -31,7 +39,7 @@ def erase(connection: Connection, viewer_id: str, until: int, words: str = "") -
     for row in found:
         tombstones.bury(connection, SCOPE, [_key(row.id, clean(viewer_id))], until)
         _take_out(connection, row, clean(viewer_id))
-    return len(found)
+    return [row.id for row in found]
 
 
 def _take_out(connection: Connection, row: Row[Any], viewer_id: str) -> None:
@@ -56,13 +64,12 @@ def _key(record_id: str, viewer_id: str) -> str:
     return f"{uuid5(NAMESPACE_OID, record_id)}\x1f{viewer_id}"  # an id may be made of words
 
 
-def drop_made_of(connection: Connection, line_ids: Sequence[str]) -> int:
-    """Erase the records that these messages asked for; return how many."""
-    dropped = 0
-    for piece in chunks(list(map(clean, line_ids))):
-        made = delete(STATE).where(func.json_extract(STATE.c.fields, "$.source").in_(piece))
-        dropped += connection.execute(made).rowcount
-    return dropped
+def drop_made_of(connection: Connection, line_ids: Sequence[str]) -> list[str]:
+    """Erase the records that these messages asked for; return their ids."""
+    made = [row.id for row in _MADE_OF.all(connection, {"ids": packed(map(clean, line_ids))})]
+    for piece in chunks(made):
+        connection.execute(delete(STATE).where(STATE.c.id.in_(piece)))
+    return made
 
 
 def _holds(row: Row[Any], words: str) -> bool:

@@ -165,6 +165,19 @@ class DocumentSourceRow(Row, table=True):
     )
 
 
+class HiddenDocumentRow(Row, table=True):
+    """A document that rests on a line which is to be forgotten: out of everybody's sight until its purge.
+
+    Kept apart from the documents, which are spread over the whole file: an order to forget writes a few pages, not hundreds.
+    """
+
+    __tablename__ = "hidden_document"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    document_seq: int = Field(
+        sa_column=Column(_KEY, ForeignKey("document.seq", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    )
+
+
 class FactRow(Row, table=True):
     """A bi-temporal statement, a fact or a claim; the document of the same id holds its text, collection and provenance."""
 

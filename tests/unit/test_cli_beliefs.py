@@ -97,6 +97,23 @@ def test_undo_and_its_own_undo_change_what_is_shown(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("what", ["act-999", "no-such-fact"])
+def test_taking_back_what_there_is_not_fails_and_says_where_to_look(run: Run, what: str) -> None:
+    code, shown, told = run("memory", "undo", what)
+    assert code == 1
+    assert "nothing was changed" in shown
+    assert "ricordo memory history" in told
+    code, shown, told = run("memory", "undo", what, "--json")
+    assert (code, json.loads(shown)["documents"]) == (1, 0)
+
+
+@pytest.mark.usefixtures("data")
+def test_a_rollback_of_nothing_fails(run: Run) -> None:
+    code, _, told = run("memory", "rollback", "alice", "--since", "2999-01-01")
+    assert (code, "stated nothing since then" in told) == (1, True)
+
+
+@pytest.mark.usefixtures("data")
 def test_a_rollback_takes_one_authors_facts_back_and_is_in_the_audit(run: Run) -> None:
     code, shown, _ = run("memory", "rollback", "alice", "--since", "2026-03-01", "--json")
     assert code == 0

@@ -75,6 +75,26 @@ def test_words_ids_and_everything_can_be_forgotten(run: Run, data: Path) -> None
 
 
 @pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("forget", "--id", "no-such-memory"),
+        ("forget", "--viewer", "alice", "--words", "mai detto"),
+        ("correct", "--id", "no-such-memory", "--new", "x"),
+        ("correct", "--viewer", "alice", "--old", "mai detto", "--new", "x"),
+    ],
+)
+def test_an_order_about_what_there_is_not_fails_and_changes_nothing(run: Run, order: tuple[str, ...]) -> None:
+    code, shown, told = run(*order)
+    assert code == 1
+    assert "nothing was changed" in shown
+    assert "ricordo memory show" in told
+    code, shown, _ = run(*order, "--json")
+    assert (code, json.loads(shown)["lines"]) == (1, 0)
+    assert "Birba" in run("export", "--viewer", "alice")[1]
+
+
+@pytest.mark.usefixtures("data")
 def test_who_is_opted_out_by_hand_is_unknown_afterwards(run: Run) -> None:
     assert "opted out; forgotten of Alice: 1 messages" in run("forget", "--viewer", "alice", "--opt-out", "--yes")[1]
     code, _, told = run("export", "--viewer", "alice")
