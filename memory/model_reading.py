@@ -77,7 +77,7 @@ class ModelReading:
         """Read the `lines` of these payloads; those beyond their stream's budget are left, which the log says.
 
         Raises:
-            ModelUnavailable: the model cannot be reached; what was not read is tried again.
+            LanguageModelUnavailable: the model cannot be reached; what was not read is tried again.
             AnswerUnusable: its answer is none; what was read before it is kept.
             StoreUnavailable: the file cannot be read or written.
         """

@@ -9,12 +9,12 @@ import aiohttp
 
 from bot.app import embedder_of
 from bot.cli.findings import Finding as Finding
-from bot.cli.jobs import lag_told
+from bot.cli.jobs import lag_told, outage_told
 from bot.cli.memory import size
 from bot.cli.place import Place
 from bot.cli.terminal import day
 from config.settings import Settings
-from memory import BotMemoryError, Figures, JobRow, WallClock, inspect_memory
+from memory import BotMemoryError, Figures, JobRow, Outage, WallClock, inspect_memory
 
 LITTLE_ROOM = 500 << 20  # bytes: a night of a busy chat takes a tenth of it
 LONG_LAG_SECONDS = 600.0
@@ -53,6 +53,7 @@ async def check_memory(place: Place, model: str | None) -> list[Finding]:
         async with inspect_memory(place.folder, WallClock()) as memory:
             faults = await memory.faults()
             figures = await memory.figures()
+            outages = await memory.outages()
             compared = await memory.jobs(kind="drift", state="done", limit=MANY_JOBS)
     except BotMemoryError as error:
         return [Finding(what=name, state="wrong", text=str(error))]
@@ -61,7 +62,13 @@ async def check_memory(place: Place, model: str | None) -> list[Finding]:
         return [Finding(what=name, state="wrong", text=f"the database is damaged: {faults[0]}", advice=advice)]
     sound = f"sound; {figures.messages:,} messages, {figures.viewers:,} viewers, {size(figures.file_bytes)}"
     index = _index(figures, model, place.folder / "chroma")
-    return [Finding(what=name, state="ok", text=sound), index, _drift(figures, compared), _jobs(figures)]
+    return [
+        Finding(what=name, state="ok", text=sound),
+        index,
+        _drift(figures, compared),
+        _jobs(figures),
+        *map(_outage, outages),
+    ]
 
 
 def _index(figures: Figures, model: str | None, vectors: Path) -> Finding:
@@ -100,6 +107,11 @@ def _jobs(figures: Figures) -> Finding:
         advice = "start the bot; where it runs, look into its log for job_failed"
         return Finding(what="jobs", state="note", text=text, advice=advice)
     return Finding(what="jobs", state="ok", text=counted)
+
+
+def _outage(outage: Outage) -> Finding:
+    advice = "the running bot tries again by itself, every five minutes at the latest"
+    return Finding(what="jobs", state="note", text=outage_told(outage), advice=advice)
 
 
 async def check_embedder(settings: Settings) -> tuple[Finding, str | None]:

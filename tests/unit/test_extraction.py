@@ -84,7 +84,7 @@ class _Count:
 
 @pytest.mark.parametrize("part", ["first", "open", "held out", "last", "latest"])
 def test_precision_and_recall_on_the_labelled_lines_reach_their_goals(extractor: RuleExtractor, part: str) -> None:
-    """`held out` were written before the rules for their kinds and not looked at; the last ones after the rules of their day."""
+    """`held out` were written before the rules for their kinds and unseen; the last ones after the rules of their day."""
     by_part = {0: "open", 1: "held out", 2: "last", 3: "latest"}
     rows = _rows("extraction.jsonl") if part == "first" else _rows("extraction_kinds.jsonl")
     chosen = [row for row in rows if part in ("first", by_part[row.get("held_out", 0)])]
