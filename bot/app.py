@@ -152,7 +152,9 @@ def memory_settings(settings: Settings, directory: Path) -> MemorySettings:
         jobs=JobLimits(**settings.jobs.model_dump(), keep_done_days=kept.done_job_days, keep_dead_days=kept.dead_job_days),
         backup=backup_plan(settings, directory),
         quotas=Quotas(per_stream=settings.facts.per_stream, total=settings.facts.total),
-        reading=Reading(tokens_per_stream=settings.facts.llm_tokens_per_stream),
+        reading=Reading(
+            lines=settings.facts.llm, judge=settings.facts.judge, tokens_per_stream=settings.facts.llm_tokens_per_stream
+        ),
         fading=Fading(half_life_days=settings.facts.fade_half_life_days, floor=settings.facts.fade_floor),
         retention=Retention(**kept.model_dump(exclude={"done_job_days", "dead_job_days"})),
         synchronous=settings.storage.synchronous,
@@ -268,8 +270,8 @@ def llm_settings(settings: Settings) -> LlmSettings:
 
 
 def fact_reader(settings: Settings) -> FactModel | None:
-    """Return the language model that looks for facts; None where that is switched off, or no model is configured."""
-    if not settings.facts.llm:
+    """Return the model that looks for facts and judges them; None where both are switched off, or none is configured."""
+    if not (settings.facts.llm or settings.facts.judge):
         return None
     if not (settings.llm.base_url and settings.llm.model):
         log.warning("facts_llm_not_configured", degraded="facts are read by rules alone", needed="llm.base_url and llm.model")

@@ -7,7 +7,7 @@ from typing import Any
 from bot.llm import LanguageModel
 from bot.llm_errors import LlmBadAnswer, LlmError, LlmTooLong
 from bot.llm_values import ChatMessage, LlmSettings
-from memory import AnswerUnusable, ModelUnavailable
+from memory import AnswerUnusable, LanguageModelUnavailable
 
 PATIENCE = 3.0  # nobody waits: the deadline of a reply, so many times
 
@@ -31,7 +31,7 @@ class FactModel:
         """Return the JSON object that the model answers, and the tokens that it cost.
 
         Raises:
-            ModelUnavailable: it cannot be reached, or refuses.
+            LanguageModelUnavailable: it cannot be reached, or refuses.
             AnswerUnusable: the answer is not the JSON that was asked for, or the lines are too many for the model.
         """
         messages = (ChatMessage(role="system", content=order), ChatMessage(role="user", content=text))
@@ -40,7 +40,7 @@ class FactModel:
         except (LlmBadAnswer, LlmTooLong) as error:
             raise AnswerUnusable(str(error)) from None
         except LlmError as error:
-            raise ModelUnavailable(str(error)) from None
+            raise LanguageModelUnavailable(str(error)) from None
         return completion.parsed or {}, completion.prompt_tokens + completion.completion_tokens
 
     async def close(self) -> None:

@@ -13,7 +13,8 @@ class Facts(Section):
     per_stream: Positive = Field(default=60, description="Facts and claims kept of one author in one stream.")
     total: Positive = Field(default=2000, description="Facts and claims kept of one author altogether.")
     llm: bool = Field(default=False, description="Let the model of [llm] read lines again, in the background, for more facts.")
-    llm_tokens_per_stream: Count = Field(default=50_000, description="Tokens that this may cost in one stream at most.")
+    judge: bool = Field(default=False, description="Let that model judge where rules cannot tell whether two facts clash.")
+    llm_tokens_per_stream: Count = Field(default=50_000, description="Tokens that both may cost in one stream at most.")
     fade_half_life_days: float = Field(default=90.0, gt=0, description="Days in which a memory that is not used weighs half.")
     fade_floor: Share = Field(default=0.01, description="Weight below which it leaves retrieval, not the record; 0: never.")
 

@@ -78,7 +78,7 @@ def _providers(settings: Settings) -> dict[str, str]:
     words = _SEEN["en"]
     told["embedding_en"] = words["remote_vectors" if remote else "local_vectors"].format(place=vectors.base_url)
     told["llm_en"] = words["llm" if writes else "no_llm"].format(place=llm.base_url)
-    if writes and settings.facts.llm:
+    if writes and (settings.facts.llm or settings.facts.judge):
         told["llm_en"] += words["llm_reads"].format(place=llm.base_url)
         for language, more in _SEEN.items():
             told[f"llm_panel_{language}"] += more["llm_reads_panel"].format(place=llm.base_url)

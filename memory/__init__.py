@@ -5,6 +5,7 @@ from memory.backup import back_up as back_up
 from memory.barrier import held_viewers as held_viewers
 from memory.barrier import named_in as named_in
 from memory.block import history_items as history_items
+from memory.breaker import Outage as Outage
 from memory.clock import Clock as Clock
 from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
@@ -24,6 +25,7 @@ from memory.errors import CollectionLost as CollectionLost
 from memory.errors import DirectoryInUse as DirectoryInUse
 from memory.errors import IndexUnavailable as IndexUnavailable
 from memory.errors import InvalidRow as InvalidRow
+from memory.errors import LanguageModelUnavailable as LanguageModelUnavailable
 from memory.errors import LeaseLost as LeaseLost
 from memory.errors import MemoryClosed as MemoryClosed
 from memory.errors import MemoryExists as MemoryExists

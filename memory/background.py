@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from memory.backup import Backups
+from memory.breaker import Dependency
 from memory.clock import Clock
 from memory.index import GROUP, Indexer
 from memory.ports import Embedder
@@ -21,6 +22,8 @@ from memory.vectorise import BulkIndex, Meaning
 from memory.worker import Worker
 
 LAG, WATCH = "lag", "watch"  # chores: how far behind the work is, and whether the files of the index are still there
+_INDEXING: tuple[Dependency, ...] = ("vector index", "embedder")
+_PURGING: tuple[Dependency, ...] = ("vector index",)
 _LAG_SECONDS, _WATCH_SECONDS = 60.0, 15.0
 
 
@@ -50,7 +53,7 @@ class Background:
         """
         self._precedence = precedence or Precedence()
         self.worker = Worker(database, clock=clock, limits=limits, random=random, give_way=self._precedence.giving_way)
-        self.aside = Worker(database, clock=clock, limits=limits, random=random, alone=False)
+        self.aside = Worker(database, clock=clock, limits=limits, random=random, breaker=self.worker.breaker)
         self.indexer = Indexer(database, vectors=vectors, embedder=embedder, clock=clock, meaning=meaning)
         self._database, self._clock = database, clock
         self.plan_backups(BackupPlan(every_hours=0))
@@ -65,10 +68,10 @@ class Background:
         )
         self._limits = limits
         self._schedule: Schedule | None = None
-        self.worker.register("index", self.indexer.index, group=GROUP)
-        self.worker.register("purge", self.purger.purge)
-        self.worker.register("drift", self.indexer.repair)
-        self.worker.register("reindex", self.indexer.rework, group=1)
+        self.worker.register("index", self.indexer.index, group=GROUP, needs=_INDEXING)
+        self.worker.register("purge", self.purger.purge, needs=_PURGING)
+        self.worker.register("drift", self.indexer.repair, needs=_INDEXING)
+        self.worker.register("reindex", self.indexer.rework, group=1, needs=_INDEXING)
         self.worker.register("backup", self._back_up, group=1)
         self.worker.daily("drift")
         self.worker.chore("backup", self.order_backup)

@@ -2,18 +2,28 @@
 
 import asyncio
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import PurePath
 from random import Random
 from typing import Literal
 
-from memory.errors import AnswerUnusable, BotMemoryError, InvalidRow
+from memory.errors import (
+    AnswerUnusable,
+    BotMemoryError,
+    CollectionLost,
+    IndexUnavailable,
+    InvalidRow,
+    LanguageModelUnavailable,
+    ModelUnavailable,
+)
 
+Dependency = Literal["vector index", "embedder", "language model"]  # what jobs need besides the database
 Fault = Literal["temporary", "permanent", "unknown"]
 
 _LEAST_SECONDS = 0.25  # full jitter may draw 0: a retry is never at the same moment
-_TOLERATED = 3  # temporary errors in a row before a kind is held
+_TOLERATED = 3  # temporary errors in a row before what failed is held
 _HOLD_CAP_SECONDS = 300.0  # an outage of hours is noticed to be over within five minutes
 
 
@@ -45,6 +55,26 @@ def _single(error: BaseException) -> Fault:
     if isinstance(error, BotMemoryError | TimeoutError | OSError | asyncio.CancelledError):
         return "temporary"
     return "unknown"
+
+
+def dependency(error: BaseException) -> Dependency | None:
+    """Return what failed, where every part of an error says the same; None where none is named, or several are."""
+    named = {_dependency(leaf) for leaf in _leaves(error)}
+    return next(iter(named)) if len(named) == 1 else None
+
+
+def _dependency(error: BaseException) -> Dependency | None:
+    match error:
+        case CollectionLost():  # one collection, not the index: to be built anew, which the index is needed for
+            return None
+        case IndexUnavailable():
+            return "vector index"
+        case ModelUnavailable():
+            return "embedder"
+        case LanguageModelUnavailable():
+            return "language model"
+        case _:
+            return None
 
 
 def told(error: BaseException) -> str:
@@ -80,32 +110,61 @@ class Backoff:
         return timedelta(seconds=max(_LEAST_SECONDS, self._random.uniform(0, ceiling)))
 
 
-class Breaker:
-    """Stops claiming a kind after three temporary errors in a row, so that an outage burns no attempts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """Something that jobs need is not asked for now."""
 
-    When the hold ends one more group is tried: success closes the breaker, another error doubles the hold (to five minutes).
+    what: str  # a dependency, or a kind of jobs that fails without naming one
+    since: datetime
+    until: datetime  # then one group of jobs is tried
+    kinds: tuple[str, ...]  # the kinds that wait for it
+    why: str  # the last error
+
+
+class Breaker:
+    """Stops claiming what needs a dependency after three temporary errors of it in a row, so that an outage burns no attempts.
+
+    An error that names no dependency counts against its own kind of jobs. When the hold ends one more group is tried: the
+    success of a kind that had failed closes the breaker, another error doubles the hold (to five minutes).
     """
 
     def __init__(self, base_seconds: float) -> None:
         """Hold for `base_seconds` at first."""
         self._base = base_seconds
+        self._needs: dict[str, frozenset[Dependency]] = {}
         self._errors: dict[str, int] = {}
+        self._met_by: dict[str, set[str]] = {}  # what failed: the kinds that met it
         self._until: dict[str, datetime] = {}
+        self._since: dict[str, datetime] = {}
 
-    def failed(self, kind: str, now: datetime) -> None:
-        """Count a temporary error of that kind."""
-        errors = self._errors[kind] = self._errors.get(kind, 0) + 1
-        if errors >= _TOLERATED:
-            seconds = min(_HOLD_CAP_SECONDS, self._base * 2.0 ** min(errors - _TOLERATED, 60))
-            self._until[kind] = now + timedelta(seconds=seconds)
+    def needs(self, kind: str, dependencies: Iterable[Dependency]) -> None:
+        """Note what jobs of a kind need."""
+        self._needs[kind] = frozenset(dependencies)
 
-    def succeeded(self, kind: str) -> None:
-        """Forget that kind's errors: its dependency answers."""
-        self._errors.pop(kind, None)
-        self._until.pop(kind, None)
+    def failed(self, kind: str, now: datetime, *, what: Dependency | None = None, why: str = "") -> Outage | None:
+        """Count a temporary error that a job of that kind met, of `what` where the kind needs that; return what is held now."""
+        name = what if what and what in self._needs.get(kind, ()) else kind
+        errors = self._errors[name] = self._errors.get(name, 0) + 1
+        self._met_by.setdefault(name, set()).add(kind)
+        since = self._since.setdefault(name, now)
+        if errors < _TOLERATED:
+            return None
+        seconds = min(_HOLD_CAP_SECONDS, self._base * 2.0 ** min(errors - _TOLERATED, 60))
+        until = self._until[name] = now + timedelta(seconds=seconds)
+        kinds = sorted({one for one, needed in self._needs.items() if name in needed} | ({kind} if name == kind else set()))
+        return Outage(what=name, since=since, until=until, kinds=tuple(kinds), why=why)
+
+    def succeeded(self, kind: str) -> tuple[str, ...]:
+        """Forget the errors that this kind had met: what it needs answers. Return what was held and is so no longer."""
+        closed = [name for name, kinds in self._met_by.items() if kind in kinds]
+        over = tuple(name for name in closed if name in self._until)
+        for name in closed:
+            for known in (self._errors, self._met_by, self._until, self._since):
+                known.pop(name, None)
+        return over
 
     def held_until(self, kind: str, now: datetime) -> datetime | None:
         """Return when that kind may be tried again, None where it may be now."""
-        until = self._until.get(kind)
-        longest = timedelta(seconds=_HOLD_CAP_SECONDS)  # further away: the clock was set back since
-        return until if until is not None and now < until <= now + longest else None
+        longest = now + timedelta(seconds=_HOLD_CAP_SECONDS)  # further away: the clock was set back since
+        holds = [self._until[name] for name in (kind, *self._needs.get(kind, ())) if name in self._until]
+        return max((until for until in holds if now < until <= longest), default=None)

@@ -26,6 +26,7 @@ from memory.store import facts, outbox
 from memory.store.database import Database
 from memory.store.rows import line_of
 from memory.store.stamps import milliseconds
+from memory.verdicts import Verdict
 
 TURNS = 16  # read and written together: a transaction of some milliseconds
 GROUP = 64  # turns in one call of the handler
@@ -53,6 +54,14 @@ class SecondReader(Protocol):
         ...
 
 
+class OpenConflicts(Protocol):
+    """Takes conflicts that no step could settle."""
+
+    def enqueue(self, connection: Connection, open_pairs: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+        """Have pairs of facts, the newer one first, by the stream of the newer one, judged."""
+        ...
+
+
 class Consolidator:
     """Makes facts of messages, reconciled with what is known."""
 
@@ -76,6 +85,7 @@ class Consolidator:
         self._who: Who = hearsay.whom if hearsay is not None else lambda _: None
         self._quotas = quotas or Quotas()
         self.second: SecondReader | None = None
+        self.judge: OpenConflicts | None = None
 
     async def consolidate(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Consolidate turns (`turn`) and single lines (`lines`); what is no viewer's own memory is passed over.
@@ -145,11 +155,28 @@ class Consolidator:
             if said.source in own and spoken_of:
                 written += known.take(statement, streams[statement.source], own[statement.source])
         known.ledger.write()
+        self._index(connection, written)
+        if known.open and self.judge is not None:
+            self.judge.enqueue(connection, known.open)
+        log.info("facts_consolidated", statements=len(stated), written=len(written), beyond_quota=known.refused)
+
+    def settle(self, connection: Connection, subject: str, judged: Sequence[tuple[str, str, Verdict]]) -> None:
+        """Carry out verdicts on pairs of facts (the newer one first) of one viewer.
+
+        Raises:
+            StoreUnavailable: nothing was written.
+        """
+        held = facts.held(connection, {subject})
+        known = Keeper(connection, held, self._clock.now(), quotas=self._quotas, who=self._who)
+        written = [id_ for new, old, verdict in judged for id_ in known.settle(new, old, verdict)]
+        known.ledger.write()
+        self._index(connection, written)
+
+    def _index(self, connection: Connection, written: Sequence[str]) -> None:
         if written:
             name = uuid5(_JOBS, "\x1f".join(written))
-            payload = {"documents": written}
+            payload = {"documents": list(written)}
             outbox.enqueue(connection, kind="index", key=f"index:facts:{name}", payload=payload, now=self._clock.now())
-        log.info("facts_consolidated", statements=len(stated), written=len(written), beyond_quota=known.refused)
 
 
 def _spoken(row: Row[Any], asked: Mapping[str, tuple[str, str]]) -> Spoken:

@@ -10,6 +10,7 @@ BotMemoryError
 │   └── CollectionLost  these collections must be dropped and built anew from SQL
 ├── ModelMismatch       the index was built by another embedding model
 ├── ModelUnavailable    an embedding model failed or is missing
+├── LanguageModelUnavailable  a language model cannot be reached, or refuses
 ├── AnswerUnusable      a language model answered with nothing that can be used
 ├── LeaseLost           a job's lease passed to another attempt
 ├── BackupInvalid       a file is no backup, is cut short or changed, or a newer program made it
@@ -63,6 +64,10 @@ class ModelMismatch(BotMemoryError):
 
 class ModelUnavailable(BotMemoryError):
     """The embedding model failed or cannot be loaded."""
+
+
+class LanguageModelUnavailable(BotMemoryError):
+    """The language model that reads or judges in the background cannot be reached, or refuses."""
 
 
 class AnswerUnusable(BotMemoryError):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from memory.breaker import Outage
 from memory.clock import Clock
 from memory.jobs import Jobs
 from memory.model import Document, HistoryLine, JobRow, KnownViewer, StateRecord, Stream
@@ -142,6 +143,10 @@ class Inspection:
             ValueError: there is no such state; says which there are.
         """
         return await self._jobs.listed(state=state, kind=kind, limit=limit)
+
+    async def outages(self) -> list[Outage]:
+        """Return what background jobs wait for, since it does not answer: as the bot saw it last; oldest first."""
+        return await self._jobs.outages()
 
     async def state(self, domains: Sequence[str], *, viewer_ids: Sequence[str] = ()) -> list[StateRecord]:
         """Return the records of structured state that hold now, newest first; only those about these viewers where named."""

@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from memory.breaker import Outage
 from memory.clock import Clock
 from memory.model import JobRow
-from memory.store import outbox
+from memory.store import outages, outbox
 from memory.store.database import Database
 
 T = TypeVar("T")
@@ -43,6 +44,10 @@ class Jobs:
         """Return how many jobs wait, of `kinds` alone where named, and the seconds the oldest does, 0.0 for none."""
         now = self._clock.now()
         return await self._read(lambda connection: outbox.lag(connection, now=now, kinds=kinds))
+
+    async def outages(self) -> list[Outage]:
+        """Return what jobs wait for, since it does not answer: as the worker saw it last; oldest first."""
+        return await self._read(outages.listed)
 
     async def order(self, kind: str, key: str, payload: Mapping[str, Any]) -> None:
         """Add a job, for the bot or for who runs the jobs next; a known key changes nothing."""

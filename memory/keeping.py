@@ -9,13 +9,14 @@ from sqlalchemy import Connection
 
 from memory.normalise import same_key
 from memory.recipes import Quotas
-from memory.reconcile import Assert, Invalidate, Revise, Skip, changed_with, reconcile
+from memory.reconcile import Assert, Invalidate, Revise, Skip, changed_with, left_open, reconcile
 from memory.relations import Who, edge_of
 from memory.salience import salience
-from memory.statements import Fact, Statement
+from memory.statements import ENDED, Fact, Statement
 from memory.store import facts, graph
 from memory.store.decisions import Ledger
 from memory.store.stamps import milliseconds, moment
+from memory.verdicts import Verdict
 
 _DAY = timedelta(days=1)
 
@@ -35,6 +36,7 @@ class Keeper:
             self._count(fact)
         self.ledger = Ledger(connection, self._now)
         self.refused = 0  # statements beyond their author's quota
+        self.open: dict[str, list[tuple[str, str]]] = {}  # by stream: pairs of facts, the newer first, that no step could tell
 
     def take(self, statement: Statement, stream_id: str, sources: tuple[str, ...]) -> list[str]:
         """Reconcile one statement, which rests on `sources`, and write what follows; return the documents to index."""
@@ -62,9 +64,44 @@ class Keeper:
                     pass
         for action in ended:
             self._end(action, by)
+        self._leave_open(own, left_open(statement, known, actions), stream_id)
         if ended and statement.speaker is None:
             begins = milliseconds(min(statement.begins, statement.at))
             facts.date_message(self._connection, statement.source, valid_at=begins)
+        return written
+
+    def _leave_open(self, id_: str, others: Sequence[str], stream_id: str) -> None:
+        for other in others:
+            self.ledger.note(id_, "confirm", "open", invalid_at=milliseconds(self._facts[id_].invalid_at))
+            self.open.setdefault(stream_id, []).append((id_, other))
+
+    def settle(self, new_id: str, old_id: str, verdict: Verdict) -> list[str]:
+        """Carry out what a judge said of two facts, if both stand; return the documents to index.
+
+        An ending is never the same as what it may end, and ends nothing that began after it.
+        """
+        new, old = self._facts.get(new_id), self._facts.get(old_id)
+        now = moment(self._now)
+        if new is None or old is None or not (new.current(now) and old.current(now)):
+            return []
+        self.ledger.act()
+        ending = new.predicate.startswith(ENDED)
+        if verdict == "replaces" and not (ending and old.begins > new.begins):
+            at = old.begins if old.predicate == "plan" else max(old.begins, new.begins)  # a plan that was moved never was
+            self._end(Invalidate(fact_id=old_id, at=at, step="judge"), new_id)
+        elif verdict == "same" and not ending and new.predicate == old.predicate:
+            return self._unite(new, old)
+        else:
+            self.ledger.note(new_id, "confirm", "judge")
+        return []
+
+    def _unite(self, new: Fact, old: Fact) -> list[str]:
+        """Let an older fact rest on what a newer one rests on, which never was another one."""
+        sources = tuple(dict.fromkeys((*old.sources, *new.sources)))
+        self._facts[old.id] = again = replace(old, sources=sources, salience=max(old.salience, new.salience))
+        self.ledger.note(old.id, "confirm", "repeat")
+        written = facts.confirm(self._connection, again, at=milliseconds(new.at))
+        self._end(Invalidate(fact_id=new.id, at=new.begins, step="judge"), old.id)
         return written
 
     def _may_tell(self, statement: Statement, stream_id: str) -> bool:

@@ -17,15 +17,15 @@ from uuid import UUID, uuid5
 import structlog
 from sqlalchemy import Connection
 
+from memory.allotment import Allotment
 from memory.clock import Clock
 from memory.consolidate import Consolidator
 from memory.errors import AnswerUnusable
 from memory.extract.llm import ModelReader, Pointed, Request, pointed, request_for
 from memory.extract.rules import Spoken
 from memory.ports import JsonModel
-from memory.recipes import Reading
 from memory.statements import ENDED, Statement
-from memory.store import facts, meta, outbox
+from memory.store import facts, outbox
 from memory.store.database import Database
 from memory.tokens import count_tokens
 
@@ -35,7 +35,6 @@ LINES = 20  # asked about at once
 ANSWER_TOKENS = 1500  # at most, of one answer
 _REMEMBERED = 512  # answers
 _JOBS = UUID("8a2f4f0e-2e38-4d4b-a3f3-0d9a6a7f0c11")
-_SPENT = "llm_tokens:"  # before the id of a stream
 log = structlog.get_logger(__name__)
 
 
@@ -50,15 +49,20 @@ class ModelReading:
         *,
         reader: Callable[[], ModelReader],
         clock: Clock,
-        limits: Reading,
+        wait_seconds: float,
+        allotment: Allotment,
     ) -> None:
-        """`database` and `model` stay the caller's; `reader` is made when it is needed first."""
+        """`database`, `model` and `allotment` stay the caller's; `reader` is made when it is needed first.
+
+        Lines gather for `wait_seconds`.
+        """
         self._database = database
         self._model = model
         self._consolidator = consolidator
         self._make = reader
         self._clock = clock
-        self._limits = limits
+        self._wait = timedelta(seconds=wait_seconds)
+        self._allotment = allotment
         self._answers: OrderedDict[str, tuple[list[Pointed], int]] = OrderedDict()
 
     def offer(self, lines: Sequence[Spoken]) -> list[str]:
@@ -70,14 +74,14 @@ class ModelReading:
         """Have these lines read, with others that come within the time to gather."""
         now = self._clock.now()
         key = f"{KIND}:{uuid5(_JOBS, chr(31).join(lines))}"
-        due = now + timedelta(seconds=self._limits.wait_seconds)
+        due = now + self._wait
         outbox.enqueue(connection, kind=KIND, key=key, payload={"lines": list(lines)}, now=now, run_after=due, again=True)
 
     async def read(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """Read the `lines` of these payloads; those beyond their stream's budget are left, which the log says.
 
         Raises:
-            ModelUnavailable: the model cannot be reached; what was not read is tried again.
+            LanguageModelUnavailable: the model cannot be reached; what was not read is tried again.
             AnswerUnusable: its answer is none; what was read before it is kept.
             StoreUnavailable: the file cannot be read or written.
         """
@@ -92,8 +96,8 @@ class ModelReading:
         cost = count_tokens(request.order) + count_tokens(request.text)
         key = _hash(self._model.name, request)
         known = self._answers.get(key)
-        if known is None and not await self._affordable(stream_id, cost):
-            log.warning("llm_budget_spent", stream_id=stream_id, lines=len(lines), tokens=self._limits.tokens_per_stream)
+        if known is None and not await self._allotment.affords(stream_id, cost):
+            log.warning("llm_budget_spent", stream_id=stream_id, lines=len(lines), tokens=self._allotment.tokens)
             return
         if known is None:
             known, cost = await self._ask(stream_id, request, lines, reader, cost=cost)
@@ -114,20 +118,15 @@ class ModelReading:
                 request.order, request.text, schema=request.schema, max_tokens=ANSWER_TOKENS
             )
         except AnswerUnusable:  # was paid for too
-            await self._database.write(lambda connection: _spend(connection, stream_id, cost))
+            await self._allotment.spend(stream_id, cost)
             raise
-        await self._database.write(lambda connection: _spend(connection, stream_id, spent))
+        await self._allotment.spend(stream_id, spent)
         return pointed(answer, lines, reader.slots), spent
 
     def _remember(self, key: str, answer: tuple[list[Pointed], int]) -> None:
         self._answers[key] = answer
         while len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
-
-    async def _affordable(self, stream_id: str, cost: int) -> bool:
-        async with self._database.reading() as session:
-            spent = await session.run_sync(lambda reading: _spent(reading.connection(), stream_id))
-        return spent + cost <= self._limits.tokens_per_stream
 
     def _keep(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
         """Keep what the rules did not find: of a slot that they found in a line, theirs stands."""
@@ -153,11 +152,3 @@ def _slot(predicate: str) -> str:
 
 def _hash(model: str, request: Request) -> str:
     return hashlib.sha256(f"{model}\x1f{request.order}\x1f{request.text}".encode("utf-8", "replace")).hexdigest()
-
-
-def _spent(connection: Connection, stream_id: str) -> int:
-    return int(meta.value_of(connection, f"{_SPENT}{stream_id}") or 0)
-
-
-def _spend(connection: Connection, stream_id: str, tokens: int) -> None:
-    meta.store_value(connection, f"{_SPENT}{stream_id}", str(_spent(connection, stream_id) + tokens))

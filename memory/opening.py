@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from random import Random
 
+from memory import judge as judging
+from memory import model_reading
+from memory.allotment import Allotment
 from memory.background import Background
 from memory.caches import RecallCaches
 from memory.channels.beside import Beside
@@ -27,9 +30,9 @@ from memory.fading import Fader
 from memory.forget import Forgetter
 from memory.hearsay import Hearsay
 from memory.history import History
+from memory.judge import Judge
 from memory.model import KnownViewer, SourceKind
-from memory.model_reading import GROUP as JOBS_AT_ONCE
-from memory.model_reading import KIND, ModelReading
+from memory.model_reading import ModelReading
 from memory.names import NameIndex
 from memory.optout import OptOuts
 from memory.personal import Personal
@@ -196,7 +199,7 @@ def _upkeep(ground: _Ground) -> Upkeep:
     rules = partial(rule_extractor, settings.languages)
     consolidator = Consolidator(ground.database, rules, clock, hearsay=hearsay, quotas=settings.quotas)
     upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
-    _read_again(ground, upkeep, consolidator)
+    _ask_model(ground, upkeep, consolidator)
     upkeep.work("fade", Fader(ground.database, clock, settings.fading).fade, group=1)
     background.worker.daily("fade")
     retainer = Retainer(ground.database, clock, settings.retention, backups=background.expire_backups)
@@ -205,19 +208,28 @@ def _upkeep(ground: _Ground) -> Upkeep:
     return upkeep
 
 
-def _read_again(ground: _Ground, upkeep: Upkeep, consolidator: Consolidator) -> None:
-    if ground.model is None:
+def _ask_model(ground: _Ground, upkeep: Upkeep, consolidator: Consolidator) -> None:
+    model, limits = ground.model, ground.settings.reading
+    if model is None:
         return
-    reading = ModelReading(
-        ground.database,
-        ground.model,
-        consolidator,
-        reader=partial(_model_reader, ground.settings.languages),
-        clock=ground.clock,
-        limits=ground.settings.reading,
-    )
-    consolidator.second = reading
-    upkeep.work_aside(KIND, reading.read, group=JOBS_AT_ONCE)
+    allotment = Allotment(ground.database, limits.tokens_per_stream)
+    if limits.lines:
+        reading = ModelReading(
+            ground.database,
+            model,
+            consolidator,
+            reader=partial(_model_reader, ground.settings.languages),
+            clock=ground.clock,
+            wait_seconds=limits.wait_seconds,
+            allotment=allotment,
+        )
+        consolidator.second = reading
+        upkeep.work_aside(model_reading.KIND, reading.read, group=model_reading.GROUP)
+    if limits.judge:
+        wait = limits.wait_seconds
+        judge = Judge(ground.database, model, consolidator, clock=ground.clock, allotment=allotment, wait_seconds=wait)
+        consolidator.judge = judge
+        upkeep.work_aside(judging.KIND, judge.judge, group=judging.GROUP)
 
 
 @lru_cache(maxsize=4)

@@ -65,7 +65,7 @@ class JsonModel(Protocol):
         """Return the JSON object that the model answers, and the tokens that it cost, read and written.
 
         Raises:
-            ModelUnavailable: it cannot be reached, or refuses; retrying later may help.
+            LanguageModelUnavailable: it cannot be reached, or refuses; retrying later may help.
             AnswerUnusable: the answer is not JSON, lacks a key that `schema` requires, or the lines are too many for it.
         """
         ...

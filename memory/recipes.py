@@ -167,10 +167,12 @@ class Fading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How much a language model may read in search of facts, where there is one."""
+    """What a language model does for facts, where there is one, and how much it may read for that."""
 
-    tokens_per_stream: int = 50_000  # read and written; what is beyond stays a message
-    wait_seconds: float = 30.0  # lines gather so long before they are shown to it together
+    lines: bool = True  # it looks for facts in lines
+    judge: bool = False  # it judges conflicts that no step could settle
+    tokens_per_stream: int = 50_000  # read and written, for both together; what is beyond stays as it is
+    wait_seconds: float = 30.0  # lines and conflicts gather so long before they are shown to it together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What a new statement does to what is known: a fact more, one confirmed, one that is past, or nothing. Pure.
 
-Cheap first: the same slot of the same subject, then the order in time, then likeness of the words. Contradiction ends a fact
+Cheap first: the same slot of the same subject, then the order in time, then likeness of the words. What none of them can tell
+stays as it is, both standing, and is named for a judge (`left_open`). Contradiction ends a fact
 and never deletes it; only a single-valued slot is contradicted by another value, never across disjoint times, and never by
 something that was true earlier.
 """
@@ -15,6 +16,8 @@ from memory.normalise import same_key, words
 from memory.statements import ENDED, Fact, Statement, Step
 
 ALIKE = 92.0  # ratio (0 to 100) of two objects' words, sorted, from which they are the same: a slip of the pen
+NEAR = 65.0  # … from which they may be the same, or bear on each other
+MOST_OPEN = 3  # facts that one statement is compared with by a judge
 _SHORTEST = 5  # letters below which every letter counts: "Roma" is not "Como"
 
 
@@ -155,6 +158,55 @@ def changed_with(statement: Statement, known: Sequence[Fact]) -> tuple[Invalidat
         and fact.begins <= statement.begins
         and statement.source not in fact.sources
     )
+
+
+def left_open(statement: Statement, known: Sequence[Fact], actions: Sequence[Action]) -> tuple[str, ...]:
+    """Return the facts that no step could tell from what was just stated, nearest first; both stand meanwhile.
+
+    Words that are near and not alike, the same plan on another date, and an ending of what no fact is called, where there is
+    one that it can mean. A slot of one value leaves nothing open: the newest word stands. Nor do claims.
+    """
+    if statement.speaker or not any(isinstance(action, Assert) and action.invalid_at is None for action in actions):
+        return ()
+    gone = {action.fact_id for action in actions if isinstance(action, Invalidate)}
+    current = [fact for fact in known if fact.subject == statement.subject and fact.current(statement.at)]
+    beside = [fact for fact in current if fact.id not in gone and statement.source not in fact.sources]
+    if statement.effect == "ends":
+        return () if gone or not statement.object else _meant(statement, beside)
+    if statement.slot.single or statement.invalid_at is not None:
+        return ()
+    slots = {statement.predicate, statement.slot.contrary} - {""}
+    near = [fact for fact in beside if fact.predicate in slots and _near(statement.object, fact.object)]
+    return _nearest(statement, near)
+
+
+def _meant(statement: Statement, beside: Sequence[Fact]) -> tuple[str, ...]:
+    """Return what an ending may mean that names nothing there is: what is near, else the only thing there is."""
+    predicate = statement.predicate.removeprefix(ENDED)
+    held = [fact for fact in beside if fact.predicate == predicate and fact.begins <= statement.begins]
+    near = [fact for fact in held if _near(statement.object, fact.object)]
+    return _nearest(statement, near or (held if len(held) == 1 else []))
+
+
+def _nearest(statement: Statement, near: Sequence[Fact]) -> tuple[str, ...]:
+    ranked = sorted(near, key=lambda fact: (-_likeness(statement.object, fact.object), fact.id))
+    return tuple(fact.id for fact in ranked[:MOST_OPEN])
+
+
+def _near(one: str, other: str) -> bool:
+    """Whether two objects may be one thing: other numbers are other things, and short words are near nothing."""
+    numbers = [{word for word in words(said) if any(char.isdigit() for char in word)} for said in (one, other)]
+    if numbers[0] != numbers[1]:
+        return False
+    if _within(one, other) or _within(other, one):
+        return True
+    return min(len(one), len(other)) >= _SHORTEST and _likeness(one, other) >= NEAR
+
+
+def _likeness(one: str, other: str) -> float:
+    """How near two objects are: by all their words, or by those that both have."""
+    left, right = " ".join(words(one)), " ".join(words(other))
+    return float(max(fuzz.token_sort_ratio(left, right), fuzz.token_set_ratio(left, right)))
 
 
 def _says_it(fact: Fact, statement: Statement) -> bool:

@@ -11,8 +11,9 @@ from typing import Literal
 Precision = Literal["year", "month", "day", "minute", ""]  # of a date as it was said; empty: none was said
 Effect = Literal["is", "ends", "corrects"]
 # What settled a statement: nothing was known, said before, the slot, order in time, likeness, a correction, a record of state …
-Step = Literal["new", "repeat", "slot", "time", "similarity", "correction", "judge", "record", "undo", "rollback"]
-CONFLICT_STEPS: tuple[Step, ...] = ("slot", "time", "similarity", "correction", "judge")
+# "open": nothing did, both stand until a judge says more.
+Step = Literal["new", "repeat", "slot", "time", "similarity", "correction", "judge", "open", "record", "undo", "rollback"]
+CONFLICT_STEPS: tuple[Step, ...] = ("slot", "time", "similarity", "correction", "judge", "open")
 ENDED = "not:"  # before the predicate of a statement that something is no longer so
 
 

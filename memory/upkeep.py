@@ -7,10 +7,10 @@ from typing import Any
 import structlog
 
 from memory.background import LAG, WATCH, Background
+from memory.breaker import Dependency, Outage
 from memory.caches import RecallCaches
 from memory.clock import Clock
 from memory.errors import BotMemoryError
-from memory.index import GROUP
 from memory.jobs import Jobs
 from memory.model import Health, JobRow
 from memory.ports import Embedder, JobHandler
@@ -22,16 +22,9 @@ from memory.vectorise import ended
 
 _MEND = "mend"
 _INDEXING = frozenset({"index"})
+_READING: tuple[Dependency, ...] = ("language model",)
 _WARM_SECONDS = 5.0
 _LAGGING_SECONDS, _LONG_LAG_SECONDS = 10.0, 600.0  # of the oldest waiting job: told in the log, and told as a warning
-_KINDS = (
-    "index",
-    "consolidate",
-    "purge",
-    "drift",
-    "reindex",
-    "backup",
-)  # what is worked on in this version; jobs of other kinds wait for theirs
 log = structlog.get_logger(__name__)
 
 
@@ -61,11 +54,8 @@ class Upkeep:
         self._scan = False  # what was lost beside them is still to be looked for
         self._warm = False
         self._indexing: asyncio.Task[int] | None = None
-        worker, indexer = background.worker, background.indexer
-        worker.register("index", self._then_forget(indexer.index), group=GROUP)
-        worker.register("purge", self._then_forget(background.purger.purge))
-        worker.register("drift", self._then_forget(indexer.repair))
-        worker.register("reindex", self._then_forget(indexer.rework), group=1)
+        worker = background.worker
+        worker.around(("index", "purge", "drift", "reindex"), self._then_forget)
         worker.chore(_MEND, self._mend)
         worker.chore(LAG, self._tell_lag)
         worker.chore(WATCH, self._watch)
@@ -75,8 +65,13 @@ class Upkeep:
         self._background.worker.register(kind, self._then_forget(handler), group=group)
 
     def work_aside(self, kind: str, handler: JobHandler, *, group: int) -> None:
-        """Let `handler` do the jobs of `kind` beside all others, which do not wait for it."""
-        self._background.aside.register(kind, self._then_forget(handler), group=group)
+        """Let `handler`, which asks a language model, do the jobs of `kind` beside all others, which do not wait for it."""
+        self._background.aside.register(kind, self._then_forget(handler), group=group, needs=_READING)
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """The kinds that are worked on in this version; jobs of other kinds wait for theirs."""
+        return tuple(sorted(self._background.worker.kinds | self._background.aside.kinds))
 
     async def prepare(self, *, any_model: bool) -> None:
         """Recover what a crash left; refuse an index of another model unless it is to be rebuilt now.
@@ -186,7 +181,7 @@ class Upkeep:
         async with self._database.reading() as session:
             counts = await session.run_sync(lambda reading: meta.counts(reading.connection()))
         jobs = await self._jobs.counts()
-        waiting, seconds = await self._jobs.lag(_KINDS)
+        waiting, seconds = await self._jobs.lag(self._kinds)
         return Health(
             **counts,
             jobs=jobs,
@@ -194,12 +189,12 @@ class Upkeep:
             lag_seconds=seconds,
             embedder=self._embedder.name,
             dimension=self._embedder.dimension,
-            problems=self._problems(jobs),
+            problems=(*self._problems(jobs), *map(_told, await self._jobs.outages())),
         )
 
     async def _tell_lag(self) -> None:
         """Say in the log how far behind the work is, where it is."""
-        waiting, seconds = await self._jobs.lag(_KINDS)
+        waiting, seconds = await self._jobs.lag(self._kinds)
         if seconds >= _LAGGING_SECONDS:
             tell = log.warning if seconds >= _LONG_LAG_SECONDS else log.info
             tell("jobs_lagging", jobs=waiting, seconds=round(seconds))
@@ -243,3 +238,8 @@ class Upkeep:
                 self._caches.index_changed()
 
         return handle
+
+
+def _told(outage: Outage) -> str:
+    since, again = (moment.strftime("%H:%M") for moment in (outage.since, outage.until))
+    return f"{outage.what} out of order since {since}: {', '.join(outage.kinds)} wait, tried again at {again} ({outage.why})"

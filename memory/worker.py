@@ -5,7 +5,7 @@ This is one of the three places where any exception is caught: whatever a handle
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
 from uuid import uuid4
@@ -13,13 +13,13 @@ from uuid import uuid4
 import structlog
 from sqlalchemy import Connection
 
-from memory.breaker import Backoff, Breaker, Fault, fault, told
+from memory.breaker import Backoff, Breaker, Dependency, Fault, dependency, fault, told
 from memory.clock import Clock
 from memory.errors import BotMemoryError
 from memory.model import Job
 from memory.ports import JobHandler
 from memory.recipes import JobLimits
-from memory.store import outbox
+from memory.store import outages, outbox
 from memory.store.database import Database
 
 log = structlog.get_logger(__name__)
@@ -52,12 +52,13 @@ class Worker:
         random: Random,
         handler_seconds: float = 600.0,
         give_way: Callable[[], Awaitable[None]] | None = None,
-        alone: bool = True,
+        breaker: Breaker | None = None,
     ) -> None:
         """Draw retry delays from `random` (seeded in a replay); a handler that takes over `handler_seconds` has failed.
 
-        `give_way` is awaited before each group in the background: it may wait while the chat is served. `alone`: every lease
-        there is belongs to this worker, and is given back at its end.
+        `give_way` is awaited before each group in the background: it may wait while the chat is served. `breaker`: that of
+        another worker on the same outbox, which gives back every lease at its end; what one finds out of order, both leave
+        alone.
         """
         self._database = database
         self._clock = clock
@@ -65,7 +66,7 @@ class Worker:
         self._handler_seconds = handler_seconds
         self._give_way = give_way
         self._backoff = Backoff(limits.backoff_base_seconds, limits.backoff_cap_seconds, random)
-        self._breaker = Breaker(limits.backoff_base_seconds)
+        self.breaker = breaker or Breaker(limits.backoff_base_seconds)
         self._lease = timedelta(seconds=limits.lease_seconds)
         self._work: dict[str, _Work] = {}
         self._chores: dict[str, Chore] = {"drain": self._drain, "recover": self._recover_expired, "prune": self._prune}
@@ -75,15 +76,21 @@ class Worker:
         self._live: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = False
-        self._alone = alone
+        self._alone = breaker is None
         self._last_look: datetime | None = None
 
-    def register(self, kind: str, handler: JobHandler, *, group: int | None = None) -> None:
+    def register(self, kind: str, handler: JobHandler, *, group: int | None = None, needs: Collection[Dependency] = ()) -> None:
         """Let `handler` do the jobs of `kind`, up to `group` first attempts in one call (the batch of the limits where None).
 
-        Jobs of a kind without a handler wait.
+        While one of `needs` does not answer, no job of the kind is claimed. Jobs of a kind without a handler wait.
         """
         self._work[kind] = _Work(handler=handler, group=group or self._limits.batch)
+        self.breaker.needs(kind, needs)
+
+    def around(self, kinds: Collection[str], wrapped: Callable[[JobHandler], JobHandler]) -> None:
+        """Put something around the handlers of these kinds."""
+        for kind in kinds:
+            self._work[kind] = replace(self._work[kind], handler=wrapped(self._work[kind].handler))
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -127,6 +134,8 @@ class Worker:
         )
 
         def free(connection: Connection) -> int:
+            if everything:
+                outages.forget(connection)
             return outbox.recover(connection, now=now, suspicion=suspicion, everything=everything)
 
         freed = await self._database.write(free)
@@ -196,7 +205,7 @@ class Worker:
         now = self._clock.now()
         kinds = tuple(self._open(now))
         due = await self._database.write(lambda connection: outbox.next_due(connection, kinds))
-        holds = (self._breaker.held_until(kind, now) for kind in self._work)
+        holds = (self.breaker.held_until(kind, now) for kind in self._work)
         moments = [moment for moment in (due, *holds) if moment is not None]
         seconds = min(((moment - now).total_seconds() for moment in moments), default=_LONGEST_PAUSE_SECONDS)
         return min(max(seconds, _SHORTEST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
@@ -243,7 +252,7 @@ class Worker:
     def _open(self, now: datetime, most: int | None = None, kinds: Collection[str] | None = None) -> dict[str, int]:
         """Return the kinds, of `kinds` or all, that may be claimed now, with the largest group of each."""
         work = {kind: work for kind, work in self._work.items() if kinds is None or kind in kinds}
-        free = {kind: one.group for kind, one in work.items() if self._breaker.held_until(kind, now) is None}
+        free = {kind: one.group for kind, one in work.items() if self.breaker.held_until(kind, now) is None}
         return free if most is None else {kind: min(group, most) for kind, group in free.items()}
 
     async def _group(self, *, due: datetime, early: bool, most: int | None = None, kinds: Collection[str] | None = None) -> int:
@@ -265,8 +274,7 @@ class Worker:
         kind = jobs[0].kind
         error = await self._attempt(self._work[kind].handler, jobs)
         if error is None:
-            self._breaker.succeeded(kind)
-            await self._complete(jobs)
+            await self._complete(jobs, over=self.breaker.succeeded(kind))
         elif isinstance(error, asyncio.CancelledError) and self._stopping:
             now = self._clock.now()
             await self._database.write(lambda connection: outbox.release(connection, jobs, now=now))
@@ -305,24 +313,35 @@ class Worker:
             except BotMemoryError as error:
                 log.warning("lease_not_extended", jobs=len(jobs), error=told(error))
 
-    async def _complete(self, jobs: Sequence[Job]) -> None:
+    async def _complete(self, jobs: Sequence[Job], *, over: Sequence[str] = ()) -> None:
         now = self._clock.now()
-        held = await self._database.write(lambda connection: outbox.complete(connection, jobs, now=now))
+
+        def store(connection: Connection) -> int:
+            if over:
+                outages.over(connection, *over)
+            return outbox.complete(connection, jobs, now=now)
+
+        held = await self._database.write(store)
+        for what in over:
+            log.info("outage_over", what=what, kind=jobs[0].kind)
         log.debug("jobs_done", kind=jobs[0].kind, jobs=held)
         if held < len(jobs):
             log.warning("lease_lost", kind=jobs[0].kind, jobs=len(jobs) - held)
 
     async def _fail(self, jobs: Sequence[Job], error: BaseException) -> None:
         now, kind, what, why = self._clock.now(), jobs[0].kind, fault(error), told(error)
-        if what == "temporary":
-            self._breaker.failed(kind, now)
+        outage = self.breaker.failed(kind, now, what=dependency(error), why=why) if what == "temporary" else None
         fates = [(job, self._retry_at(job, what, now)) for job in jobs]
 
         def store(connection: Connection) -> None:
+            if outage is not None:
+                outages.note(connection, outage)
             for job, retry_at in fates:
                 outbox.fail(connection, job, now=now, retry_at=retry_at, error=why, error_kind=what)
 
         await self._database.write(store)
+        if outage is not None:
+            log.warning("outage_noticed", what=outage.what, kinds=outage.kinds, until=outage.until.isoformat(), error=why)
         dead = [job.key for job, retry_at in fates if retry_at is None]
         if dead:
             log.error("jobs_died", kind=kind, keys=dead, fault=what, error=why)

@@ -14,6 +14,7 @@ GAME = Slot(name="game")
 PROFESSION = Slot(name="profession", single=True, group=("workplace",))
 WORKPLACE = Slot(name="workplace", single=True, group=("profession",))
 PLAN = Slot(name="plan")
+OWN = Slot(name="own")
 
 
 def on(day: float) -> datetime:

@@ -9,12 +9,12 @@ import aiohttp
 
 from bot.app import embedder_of
 from bot.cli.findings import Finding, Spoken, found
-from bot.cli.jobs import jobs_told, lag_told
+from bot.cli.jobs import jobs_told, lag_told, outage_told
 from bot.cli.memory import size
 from bot.cli.place import Place
 from bot.cli.terminal import day
 from config.settings import Settings
-from memory import BotMemoryError, Figures, JobRow, WallClock, inspect_memory
+from memory import BotMemoryError, Figures, JobRow, Outage, WallClock, inspect_memory
 
 LITTLE_ROOM = 500 << 20  # bytes: a night of a busy chat takes a tenth of it
 LONG_LAG_SECONDS = 600.0
@@ -49,6 +49,7 @@ async def check_memory(place: Place, model: str | None) -> list[Finding]:
         async with inspect_memory(place.folder, WallClock()) as memory:
             faults = await memory.faults()
             figures = await memory.figures()
+            outages = await memory.outages()
             compared = await memory.jobs(kind="drift", state="done", limit=MANY_JOBS)
     except BotMemoryError as error:
         return [found("memory.unread", "wrong", title=title, reason=str(error))]
@@ -61,6 +62,7 @@ async def check_memory(place: Place, model: str | None) -> list[Finding]:
         index,
         _drift(figures, compared),
         _jobs(figures),
+        *map(_outage, outages),
     ]
 
 
@@ -92,6 +94,10 @@ def _jobs(figures: Figures) -> Finding:
     if figures.lag_seconds > LONG_LAG_SECONDS:
         return Finding(name="jobs.behind", state="note", values=told)
     return Finding(name="jobs.fine", state="ok", values=told)
+
+
+def _outage(outage: Outage) -> Finding:
+    return found("jobs.outage", "note", told=lambda language: outage_told(outage, language))
 
 
 async def check_embedder(settings: Settings) -> tuple[Finding, str | None]:

@@ -110,6 +110,10 @@ TEXTS: dict[str, dict[Language, Said]] = {
             "`ricordo jobs --state dead` dice perché; poi `ricordo jobs retry ID` oppure `ricordo jobs bury ID`",
         ),
     },
+    "jobs.outage": {
+        "en": ("{told}", "the running bot tries again by itself, every five minutes at the latest"),
+        "it": ("{told}", "il bot acceso riprova da sé, al più tardi ogni cinque minuti"),
+    },
     "jobs.behind": {
         "en": (
             "the work is behind: {counted}; lag: {lag}",

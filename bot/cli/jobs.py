@@ -17,7 +17,7 @@ from bot.cli.place import ChannelOption, DataOption, Place, chosen_place, whose
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from bot.cli.terminal import minute, styled
 from config.settings import Settings, load_settings
-from memory import Figures, Health, JobRow, WallClock, inspect_memory, job_desk
+from memory import Figures, Health, JobRow, Outage, WallClock, inspect_memory, job_desk
 
 app = typer.Typer()
 STATES = ("ready", "leased", "done", "dead")
@@ -31,6 +31,10 @@ LAG: dict[Language, tuple[str, str]] = {
 STATE_NAMES: dict[Language, dict[str, str]] = {
     "en": {"none": "none"},
     "it": {"none": "nessuno", "ready": "pronti", "leased": "in corso", "done": "finiti", "dead": "morti"},
+}
+OUTAGE: dict[Language, str] = {
+    "en": "{what}: out of order since {since}; {kinds} jobs wait for it, tried again from {until} on; {why}",
+    "it": "{what}: non risponde da {since}; lo aspettano i lavori {kinds}, si riprova da {until} in poi; {why}",
 }
 IdsArgument = Annotated[list[int], typer.Argument(help="Ids of jobs, as `ricordo jobs` lists them.", show_default=False)]
 
@@ -57,7 +61,7 @@ def listed(
         raise CommandFailed(f"--state is one of {', '.join(STATES)}, not {state!r}", Exit.USAGE)
     place = chosen_place(load_settings(config), data, channel)
     clock = WallClock()
-    rows, figures = asyncio.run(_listed(place.folder, clock, state, kind=kind, limit=limit))
+    rows, figures, outages = asyncio.run(_listed(place.folder, clock, state, kind=kind, limit=limit))
     if as_json:
         print_json(rows)
         return
@@ -66,6 +70,8 @@ def listed(
         wide.print(_table(rows, clock.now()), soft_wrap=False)
     counted = ", ".join(f"{count:,} {name}" for name, count in figures.jobs.items())
     out.print(f"{counted}; lag: {lag_told(figures.lag_jobs, figures.lag_seconds)}")
+    for outage in outages:
+        out.print(styled(outage_told(outage), limit=300))
 
 
 @app.command()
@@ -106,9 +112,10 @@ def drain(*, data: DataOption = None, channel: ChannelOption = None, config: Con
 
 async def _listed(
     folder: Path, clock: WallClock, state: str | None, *, kind: str | None, limit: int
-) -> tuple[list[JobRow], Figures]:
+) -> tuple[list[JobRow], Figures, list[Outage]]:
     async with inspect_memory(folder, clock) as memory:
-        return await memory.jobs(state=state, kind=kind, limit=limit), await memory.figures()
+        rows = await memory.jobs(state=state, kind=kind, limit=limit)
+        return rows, await memory.figures(), await memory.outages()
 
 
 async def _retried(folder: Path, ids: list[int]) -> int:
@@ -136,6 +143,17 @@ def _told(changed: int, ids: list[int], what: str) -> None:
     if changed < len(set(ids)):
         raise CommandFailed(f"{changed} of {len(set(ids))} jobs {what}; the others are finished, or there are none of that id")
     out.print(f"{changed} jobs {what}")
+
+
+def outage_told(outage: Outage, language: Language = "en") -> str:
+    """Return for people what does not answer, since when, what waits for it, and when it is tried again."""
+    return OUTAGE[language].format(
+        what=outage.what,
+        since=minute(outage.since),
+        kinds=", ".join(outage.kinds),
+        until=minute(outage.until),
+        why=outage.why,
+    )
 
 
 def lag_told(jobs: int, seconds: float, language: Language = "en") -> str:

@@ -92,6 +92,8 @@ class Language(_Table):
     articles: Words  # taken from the beginning of what is said
     trailing: Words  # taken from its end
     negators: Words  # close before a statement, they undo it
+    unspoken: Words = frozenset()  # a statement that begins with one of these leaves its subject to what stands before it
+    speaker: Words = frozenset()  # … which must be one of these, or nothing
     empty: Words  # what is said in one of these words is nothing
     vague: Words  # no name of what something is said of: "my favourite one"
     months: dict[str, int]

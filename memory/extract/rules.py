@@ -22,6 +22,7 @@ from memory.statements import ENDED, Precision, Slot, Statement
 LONGEST_TEXT, LONGEST_OBJECT = 300, 80
 _TAKEN_BACK = timedelta(minutes=3)  # a correction this long after a statement still means it
 _UNMEANT = re.compile(r"[♪♫♬🎵🎶🎤]|(?:^|\s)/(?:s|j|jk|sarcasm|joking)(?![\w/])")  # a song, or a mark of irony
+_SUBJECT = 2  # words in which a subject stands before its verb: "i have", "mi sono"
 _REACH = 3  # words before a statement in which a negator undoes it
 _LONGEST_ANSWER, _LONGEST_RIGHT, _LONGEST_SPELT = 6, 3, 2  # words
 _PLACES = frozenset({"home", "origin", "workplace"})  # none is written with digits
@@ -96,7 +97,7 @@ class Reader:
                     yield hit
 
     def _stands(self, sentence: Sentence, start: int, pattern: Pattern) -> bool:
-        if not self._opens(sentence, start, pattern):
+        if not self._opens(sentence, start, pattern) or not self._is_own(sentence, start):
             return False
         near = sentence.words[:start][-_REACH:]
         while BREAK in near:
@@ -104,8 +105,18 @@ class Reader:
         return self.language.negators.isdisjoint(near)
 
     def _opens(self, sentence: Sentence, start: int, pattern: Pattern) -> bool:
+        if not pattern.opens or start == 0 or sentence.words[start - 1] == BREAK:
+            return True
+        return sentence.words[start - 1] in self.language.openers and self._is_own(sentence, start - 1)
+
+    def _is_own(self, sentence: Sentence, start: int) -> bool:
+        """Return whether what begins at `start` is said of the author: "just quit" after "my brother" is not."""
+        if sentence.words[start] not in self.language.unspoken:
+            return True
         before = sentence.words[:start]
-        return not (pattern.opens and before and before[-1] != BREAK and before[-1] not in self.language.openers)
+        if not before or before[-1] == BREAK or before[-1] in self.language.openers:
+            return True
+        return not self.language.speaker.isdisjoint(before[-_SUBJECT:])
 
     def _any(self, patterns: Sequence[Pattern], sentence: Sentence) -> bool:
         present = set(sentence.words)

@@ -81,9 +81,13 @@ def hand_on(connection: Connection, fact_id: str, gone: Iterable[str], heir: tup
 
 
 def shares(connection: Connection) -> dict[str, int]:
-    """Return how many conflicts each step settled: what ended, came too late, or was told from what it is like."""
+    """Return how many conflicts each step settled: what ended, came too late, or was told from what it is like.
+
+    `open`: those that no step could tell and no judge was asked about yet.
+    """
     settled = select(_D.step, func.count().label("number")).where(
         _D.step.in_(CONFLICT_STEPS), (_D.verb == "end") | (_D.by_id.is_not(None)) | (_D.verb == "confirm")
     )
     counted = {row.step: row.number for row in connection.execute(settled.group_by(_D.step))}
+    counted["open"] = max(0, counted.get("open", 0) - counted.get("judge", 0))
     return {step: counted.get(step, 0) for step in CONFLICT_STEPS}

@@ -19,9 +19,9 @@ from bot.llm_values import LlmSettings
 from memory import (
     ForgetRequest,
     JobLimits,
+    LanguageModelUnavailable,
     Memory,
     MemorySettings,
-    ModelUnavailable,
     Reading,
     Said,
     Turn,
@@ -214,7 +214,7 @@ async def test_a_refusing_server_is_unavailable_to_the_memory() -> None:
         model = FactModel(LlmSettings(base_url=server.url, model="fake"))
         try:
             assert model.name == "fake"
-            with pytest.raises(ModelUnavailable):
+            with pytest.raises(LanguageModelUnavailable):
                 await model.answer("order", "text", schema={"type": "object", "required": []}, max_tokens=5)
         finally:
             await model.close()

@@ -3,8 +3,16 @@ from random import Random
 
 import pytest
 
-from memory.breaker import Backoff, Breaker, fault, told
-from memory.errors import IndexUnavailable, InvalidRow, LeaseLost, ModelUnavailable, StoreUnavailable
+from memory.breaker import Backoff, Breaker, Outage, dependency, fault, told
+from memory.errors import (
+    CollectionLost,
+    IndexUnavailable,
+    InvalidRow,
+    LanguageModelUnavailable,
+    LeaseLost,
+    ModelUnavailable,
+    StoreUnavailable,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -78,6 +86,49 @@ def test_three_temporary_errors_in_a_row_hold_a_kind_and_no_other() -> None:
     assert breaker.held_until("index", NOW) == NOW + timedelta(seconds=5)
     assert breaker.held_until("index", NOW + timedelta(seconds=5)) is None
     assert breaker.held_until("purge", NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (IndexUnavailable("x"), "vector index"),
+        (ModelUnavailable("x"), "embedder"),
+        (LanguageModelUnavailable("x"), "language model"),
+        (ExceptionGroup("g", [ModelUnavailable("x"), ModelUnavailable("y")]), "embedder"),
+        (ExceptionGroup("g", [ModelUnavailable("x"), IndexUnavailable("y")]), None),
+        (CollectionLost("x", ("viewer_1",)), None),
+        (StoreUnavailable("x"), None),
+        (TimeoutError(), None),
+    ],
+    ids=repr,
+)
+def test_an_error_names_what_failed(error: Exception, expected: str | None) -> None:
+    assert dependency(error) == expected
+
+
+def test_what_fails_holds_every_kind_that_needs_it_and_no_other() -> None:
+    breaker = Breaker(5.0)
+    for kind in ("index", "drift"):
+        breaker.needs(kind, ("vector index", "embedder"))
+    breaker.needs("purge", ("vector index",))
+    outages = [breaker.failed(kind, NOW, what="embedder", why="away") for kind in ("index", "drift", "index")]
+    held = {kind: breaker.held_until(kind, NOW) for kind in ("index", "drift", "purge")}
+    assert held == {"index": NOW + timedelta(seconds=5), "drift": NOW + timedelta(seconds=5), "purge": None}
+    assert outages[:2] == [None, None]
+    until = NOW + timedelta(seconds=5)
+    assert outages[2] == Outage(what="embedder", since=NOW, until=until, kinds=("drift", "index"), why="away")
+
+
+def test_only_a_kind_that_met_the_outage_ends_it() -> None:
+    breaker = Breaker(5.0)
+    for kind in ("index", "drift"):
+        breaker.needs(kind, ("vector index", "embedder"))
+    for _ in range(3):
+        breaker.failed("index", NOW, what="embedder")
+    assert breaker.succeeded("drift") == ()  # found nothing to embed: says nothing of the embedder
+    assert breaker.held_until("drift", NOW) is not None
+    assert breaker.succeeded("index") == ("embedder",)
+    assert breaker.held_until("drift", NOW) is None
 
 
 def test_a_hold_doubles_to_five_minutes_and_ends_with_success() -> None:

@@ -165,6 +165,18 @@ def test_jobs_say_what_why_since_when_and_when_they_are_tried_again(run: Run, da
     assert "lag: 1 jobs wait, the oldest since" in shown
 
 
+def test_what_jobs_wait_for_is_told_by_jobs_and_doctor(run: Run, data: Path) -> None:
+    assert "out of order" not in run("jobs")[1]
+    _change(
+        data,
+        'INSERT INTO meta (key, value) VALUES (\'outage:embedder\', \'{"since": "2026-03-01T20:00:00+00:00", '
+        '"until": "2026-03-01T20:05:00+00:00", "kinds": ["drift", "index"], "why": "away"}\')',
+    )
+    expected = "embedder: out of order since 2026-03-01 20:00; drift, index jobs wait for it, tried again from 2026-03-01 20:05"
+    assert expected in run("jobs")[1]
+    assert expected in run("doctor")[1]
+
+
 def test_draining_runs_what_is_due_and_says_what_is_left(run: Run, data: Path) -> None:
     assert run("reindex")[0] == 0
     _change(data, "UPDATE memory_job SET state = 'ready' WHERE kind = 'index'")

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from builders_facts import DISLIKE, GAME, HOME, LIKE, PLAN, PROFESSION, WORKPLACE, held, on, stated
+from builders_facts import DISLIKE, GAME, HOME, LIKE, OWN, PLAN, PROFESSION, WORKPLACE, held, on, stated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.reconcile import Action, Assert, Invalidate, Revise, Skip, changed_with, reconcile
+from memory.reconcile import Action, Assert, Invalidate, Revise, Skip, changed_with, left_open, reconcile
 from memory.statements import Fact, Slot, Statement
 
 
@@ -190,3 +190,48 @@ def test_however_statements_come_one_value_of_a_single_slot_is_current(statement
     assert len(current) == (1 if statements else 0)
     for fact in facts.values():
         assert fact.invalid_at is None or fact.invalid_at >= fact.begins
+
+
+@pytest.mark.parametrize(
+    ("statement", "known", "expected"),
+    [
+        (stated("chitarre antiche", slot=OWN), held("chitarre vecchie", slot=OWN), True),
+        (stated("gatti neri", slot=LIKE), held("gatti", slot=LIKE), True),  # more than was said, or something else
+        (stated("gatti neri", slot=LIKE), held("gatti", slot=DISLIKE), True),
+        (stated("PS5 bianca", slot=OWN), held("PS4 bianca", slot=OWN), False),  # another number, another thing
+        (stated("batteria", slot=OWN), held("basso", slot=OWN), False),
+        (stated("Roma", slot=OWN), held("Rom", slot=OWN), False),  # too short to be near anything
+        (stated("CS", slot=GAME, predicate="not:game", effect="ends"), held("Counter Strike", slot=GAME), True),  # the only one
+        (stated("Hades", slot=GAME, predicate="not:game", effect="ends"), held("Hades", slot=GAME), False),  # settled
+        (stated("Como"), held("Comune di Como"), False),  # one value: the newest stands
+        (stated("chitarre antiche", slot=OWN, speaker="7"), held("chitarre vecchie", slot=OWN), False),  # a claim
+        (stated("chitarre antiche", slot=OWN), held("chitarre vecchie", slot=OWN, invalid_at=on(5), expired_at=on(5)), False),
+    ],
+    ids=range(11),
+)
+def test_what_no_step_can_tell_is_named(statement: Statement, known: Fact, expected: bool) -> None:
+    actions = reconcile(statement, [known])
+    assert left_open(statement, [known], actions) == ((known.id,) if expected else ())
+
+
+def test_the_same_plan_on_another_date_is_left_open() -> None:
+    first = held("esame di guida", slot=PLAN, valid_at=on(20), invalid_at=on(21))
+    moved = stated("esame di guida", slot=PLAN, valid_at=on(30))
+    assert left_open(moved, [first], reconcile(moved, [first])) == (first.id,)
+
+
+def test_of_several_things_an_ending_means_what_is_near_or_nothing() -> None:
+    known = [held("Counter Strike", slot=GAME), held("Rocket League", slot=GAME, source="m2")]
+    for said, meant in (("CS", ()), ("Rocket", (known[1].id,))):
+        ending = stated(said, slot=GAME, predicate="not:game", effect="ends")
+        assert left_open(ending, known, reconcile(ending, known)) == meant
+
+
+def test_no_more_than_three_are_named_the_nearest_first() -> None:
+    known = [
+        held(f"gatti {kind}", slot=LIKE, source=f"m{n}")
+        for n, kind in enumerate(("neri", "rossi", "bianchi", "persiani", "grigi"))
+    ]
+    said = stated("gatti nerissimi", slot=LIKE)
+    found = left_open(said, known, reconcile(said, known))
+    assert (len(found), found[0]) == (3, known[0].id)
