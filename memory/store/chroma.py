@@ -28,7 +28,7 @@ from memory.store.vector_cache import VectorCache
 from memory.store.vector_writes import Writing, checked, merged
 
 _CHUNK = 10  # an upsert holds the interpreter for its whole length: 5 ms
-_BULK_CHUNK = 64  # 10-15 ms; what waits for it in a process of its own is a search there
+_BULK_CHUNK = 64  # 10-15 ms; in a process of its own only a search may wait for it
 _CLIENT = "memory.store.chroma_client"  # imported when an index is opened: it takes a second (docs/decisions/0012)
 _CLOSE_SECONDS = 30.0
 _ENOUGH_SECONDS = 2.0  # for calls into a process of its own, which can be ended
@@ -113,7 +113,7 @@ class ChromaIndex:
         return await self._writes.run(self._store.look)
 
     async def upsert(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
-        """Store vectors under their ids, 10 rows a Chroma call, so that the loop is never held for long.
+        """Store vectors under their ids, in calls that never hold the loop for long.
 
         Raises:
             InvalidRow: an id or a vector cannot be stored.
@@ -121,7 +121,8 @@ class ChromaIndex:
             CollectionLost: drop the collection and store all of it.
             IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
         """
-        await self._upsert([checked(collection, ids, vectors)], _CHUNK)
+        apart = isinstance(self._store, IndexProcess)
+        await self._upsert([checked(collection, ids, vectors)], _BULK_CHUNK if apart else _CHUNK)
 
     async def upsert_many(self, writes: Sequence[tuple[str, Sequence[str], Vectors]]) -> None:
         """Store into many collections, folder by folder and in larger calls: for the indexer's batches.

@@ -147,6 +147,21 @@ async def test_signals_of_the_terminal_are_left_to_the_parent(opened: Opener) ->
     assert await gone(first)
 
 
+@pytest.mark.parametrize("rows", [40, 1100])  # beyond 1000 Chroma writes its graph to files of its own
+async def test_after_deleting_dropping_and_cleaning_no_byte_is_left(opened: Opener, tmp_path: Path, rows: int) -> None:
+    index = await opened()
+    vectors, ids, secret = unit(rows, seed=1), [f"line-{n:05d}" for n in range(rows)], unit(1, seed=2)
+    await index.upsert_many([("viewer-1", ids, vectors), ("viewer-777000", ["secret"], secret)])
+    await index.delete("viewer-1", ["line-00003"])
+    await index.drop("viewer-777000")
+    assert await index.vacuum() == 1
+    held = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]  # noqa: ASYNC240 - a test may look at its own disk
+    for needle in (b"line-00003", vectors[3].tobytes(), b"viewer-777000", secret.tobytes()):
+        assert not any(needle in content for content in held)
+    assert any(vectors[4].tobytes() in content for content in held)
+    assert await index.ids("viewer-1") == set(ids) - {"line-00003"}
+
+
 async def test_errors_cross_as_themselves(opened: Opener) -> None:
     index = await opened()
     await index.upsert("viewer-1", ["a"], unit(1, 32))
