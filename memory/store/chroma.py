@@ -202,9 +202,10 @@ class ChromaIndex:
         self._closed = True
         apart = isinstance(self._store, IndexProcess)
         wait = _ENOUGH_SECONDS if apart else _CLOSE_SECONDS
-        ended = [await self._writes.close(wait), await self._reads.close(wait)]
+        ended = await self._writes.close(wait)
+        ended = await self._reads.close(wait if ended else 0.0) and ended
         self._cache.clear()
-        if not all(ended):
+        if not ended:
             log.error("index_left_open", reason="a call into Chroma does not end", killed=apart)
             if isinstance(self._store, IndexProcess):
                 await asyncio.to_thread(self._store.abandon)

@@ -15,7 +15,7 @@ import structlog
 
 from memory.errors import BotMemoryError, IndexUnavailable
 from memory.store.frames import Frames, ToldError, error_again
-from memory.store.index_opening import CLOSE, Opening
+from memory.store.index_opening import CLOSE, LEFT_TO_THE_PARENT, Opening
 from memory.store.worker_log import tell_log
 
 _ROOT = Path(__file__).parents[2]
@@ -28,7 +28,6 @@ package.__path__ = [root + "/memory"]
 from memory.store.index_worker import main
 main()
 """
-_HELD_BACK = (signal.SIGINT, signal.SIGTERM)  # from the child's first moment, before it can ignore them itself
 _CLOSE_SECONDS = 4.0
 _START_SECONDS = 60.0  # it waits for another one that is about to end, and reads two dozen megabytes of code
 _WATCH_SECONDS = 1.0  # between two looks for calls that hang
@@ -145,8 +144,7 @@ class IndexChild:
 
     def _keep(self) -> None:
         """Start the child, listen to it until it ends, and start it again, until the index is closed."""
-        if hasattr(signal, "pthread_sigmask"):
-            signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)  # the child inherits it
+        signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)  # inherited: the child has them blocked from its birth
         short = 0
         while not self._closing:
             began = time.monotonic()

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from memory.store.frames import Frames, told_error
 from memory.store.heap import ARENA_MAX, ask_allocator, overwrite_freed
-from memory.store.index_opening import CLOSE, WRITES, Opening
+from memory.store.index_opening import CLOSE, LEFT_TO_THE_PARENT, WRITES, Opening
 from memory.store.sharded import ShardedCollections
 from memory.store.worker_log import send_logs
 
@@ -203,7 +203,7 @@ def _pipes() -> Frames:
 
 
 def _leave_signals_to_the_parent() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in LEFT_TO_THE_PARENT:
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":  # a native call that never ends would keep the end of the pipe from being seen
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)

@@ -20,22 +20,26 @@ async def twitch() -> AsyncIterator[FakeTwitch]:
         yield served
 
 
-async def test_the_index_is_killed_in_the_evening_and_the_bot_still_remembers(twitch: FakeTwitch, tmp_path: Path) -> None:
-    async with a_bot(a_config(tmp_path, twitch), twitch) as bot:
+async def test_the_index_is_killed_in_the_evening_and_nothing_is_forgotten(twitch: FakeTwitch, tmp_path: Path) -> None:
+    config = a_config(tmp_path, twitch)
+    async with a_bot(config, twitch) as first:
         await twitch.chat("alice", "io lavoro in una serra, vendiamo basilico ai ristoranti")
         await lines_in(tmp_path, 1)
-        bot.index_process().kill()
-        await bot.wrote("index_process_died")
+        first.index_process().kill()
+        await first.wrote("index_process_died")
         await twitch.chat("bruno", "la mia gatta si chiama Briciola")
         await lines_in(tmp_path, 2)
         await jobs_done(tmp_path, later=True)
+        assert await first.stop() == 0
+    assert first.output.count("index_process_started") == 2
+    assert "Traceback" not in first.output
+    await twitch.until(lambda: not twitch.subscriptions)
+    async with a_bot(config, twitch) as second:
         await twitch.chat("alice", "memo ricordi che lavoro faccio?")
         assert "serra" in (await twitch.posted(1))[0]
         await twitch.chat("bruno", "memo ricordi come si chiama la mia gatta?")
         assert "Briciola" in (await twitch.posted(2))[1]
-        assert await bot.stop() == 0
-    assert bot.output.count("index_process_started") == 2
-    assert "Traceback" not in bot.output
+        assert await second.stop() == 0
 
 
 async def test_an_interrupt_from_the_terminal_reaches_both_and_the_index_is_closed_in_order(

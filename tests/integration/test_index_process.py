@@ -138,7 +138,7 @@ async def test_closing_while_the_process_hangs_ends_it_in_seconds(opened: Opener
 async def test_signals_of_the_terminal_are_left_to_the_parent(opened: Opener) -> None:
     index = await opened()
     first = child_of(index)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(first, number)
     await index.upsert("viewer-1", ["a"], unit(1))
     assert await index.ids("viewer-1") == {"a"}
