@@ -6,13 +6,15 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 from bench.figures import Figure, percentiles
+from bench.footprint import Footprint
 from bench.lag import Lag
 from bot.app import Hooks, make_loop, open_channel_memory
 from bot.live import Inbox, LiveSettings, Tally, run_live
@@ -121,13 +123,13 @@ async def _measured(out: Path, seconds: float, rest: float) -> list[Figure]:
 
     bot.live.Inbox = _Watched  # type: ignore[misc]  # the same, counted
     settings, clock, stopping, lag = Settings(), WallClock(), Stopping(), Lag()
-    async with open_channel_memory(settings, out, channel=CHANNEL, clock=clock) as memory:
+    async with open_channel_memory(settings, out, channel=CHANNEL, clock=clock) as memory, _counted() as footprint:
         await memory.start_worker()
         loop = make_loop(settings, memory=memory, clock=clock, channel=CHANNEL, bot=BOT, hooks=Hooks())
         crowd, asker = Crowd(rate=RATE, seconds=seconds, rest=rest, stopping=stopping), Asker(memory)
-        at_start, busy = _peak_mb(), time.process_time()
+        at_start, all_at_start = _peak_mb(), footprint.peak_mb
         asking = asyncio.create_task(asker.ask(lambda: "while it drains" if crowd.over.is_set() else "in the burst"))
-        spending = asyncio.create_task(_spent(crowd, busy))
+        spending = asyncio.create_task(_spent(crowd, footprint))
         with lag.watched():
             first = StreamEvent(at=clock.now(), event="online", stream_id="s", channel=CHANNEL)
             await run_live(
@@ -139,7 +141,9 @@ async def _measured(out: Path, seconds: float, rest: float) -> list[Figure]:
     return [
         *_intake(crowd, seconds, stored=stored, disordered=disordered, spent=spent),
         Figure(bench="burst", name="memory added by the end of the burst", value=crowd.peak_mb - at_start, unit="MB"),
-        Figure(bench="burst", name="memory added at most, index included", value=_peak_mb() - at_start, unit="MB"),
+        Figure(bench="burst", name="memory added at most", value=_peak_mb() - at_start, unit="MB"),
+        Figure(bench="burst", name="the same, index's process included", value=footprint.peak_mb - all_at_start, unit="MB"),
+        Figure(bench="burst", name="memory at most, all processes", value=footprint.peak_mb, unit="MB"),
         Figure(bench="burst", name="jobs waiting at the end", value=health.jobs["ready"], unit=""),
         Figure(bench="burst", name="jobs done by the end", value=health.jobs["done"], unit=""),
         Figure(bench="burst", name="dead jobs", value=health.jobs["dead"], unit="", goal="<= 0"),
@@ -148,10 +152,16 @@ async def _measured(out: Path, seconds: float, rest: float) -> list[Figure]:
     ]
 
 
-async def _spent(crowd: Crowd, before: float) -> float:
-    """Return the processor time of the burst, background work and the crowd itself included."""
+@asynccontextmanager
+async def _counted() -> AsyncIterator[Footprint]:
+    with Footprint() as footprint:
+        yield footprint
+
+
+async def _spent(crowd: Crowd, footprint: Footprint) -> float:
+    """Return the processor time of the burst, background work, the index's process and the crowd itself included."""
     await crowd.over.wait()
-    return time.process_time() - before
+    return footprint.cpu_seconds
 
 
 def _intake(crowd: Crowd, seconds: float, *, stored: int, disordered: int, spent: float) -> list[Figure]:

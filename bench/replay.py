@@ -1,7 +1,6 @@
 """The whole chain over a chat log: speed, memory, and the memory stage asked while the index grows."""
 
 import asyncio
-import resource
 import shutil
 import sys
 import time
@@ -10,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from bench.figures import Figure, percentiles
+from bench.footprint import Footprint
 from config.settings import Settings
 from memory import Batch, Memory, Message, Recall
 from replays.hurry import few_arenas, short_turns
@@ -36,7 +36,7 @@ class Asking(Settling):
         number = next(self._numbers)
         if time.monotonic() - self._told > _TOLD_SECONDS:
             self._told = time.monotonic()
-            print(f"replay: {number} turns, {_peak_mb():.0f} MB at most", file=sys.stderr, flush=True)
+            print(f"replay: {number} turns", file=sys.stderr, flush=True)
         if self._every and number % self._every == 0 and batch.messages:
             await self._ask(batch, batch.messages[-1], number)
 
@@ -62,20 +62,26 @@ def measure(log: Path, out: Path, *, every: int) -> list[Figure]:
         return made[-1]
 
     replay = Replay(ReplayOptions(log=log, out=out), Settings(), settling=settling)
-    cpu = _cpu()
-    summary = asyncio.run(replay.run())
-    return [*_speed(summary, _cpu() - cpu), *_stage(made[0].recalls), *_steps(made[0].recalls)]
+    with Footprint() as footprint:
+        summary = asyncio.run(replay.run())
+    return [*_speed(summary, footprint), *_stage(made[0].recalls), *_steps(made[0].recalls)]
 
 
-def _speed(summary: ReplaySummary, cpu: float) -> list[Figure]:
+def _speed(summary: ReplaySummary, footprint: Footprint) -> list[Figure]:
     messages = summary.report.counts["message"]
     jobs = summary.health.jobs
     recorded = summary.latency_ms["observe_record"]
     return [
         Figure(bench="replay", name="messages", value=messages, unit=""),
         Figure(bench="replay", name="all in", value=summary.messages_per_second, unit="messages/s", goal=">= 300"),
-        Figure(bench="replay", name="processor time a message", value=cpu * 1000 / max(1, messages), unit="ms"),
-        Figure(bench="replay", name="peak memory", value=_peak_mb(), unit="MB", goal="<= 1024"),
+        Figure(
+            bench="replay",
+            name="processor time a message, all processes",
+            value=footprint.cpu_seconds * 1000 / max(1, messages),
+            unit="ms",
+        ),
+        Figure(bench="replay", name="peak memory, all processes", value=footprint.peak_mb, unit="MB", goal="<= 1024"),
+        Figure(bench="replay", name="peak memory, without the index's process", value=footprint.own_peak_mb, unit="MB"),
         Figure(bench="replay", name="dead jobs", value=jobs.get("dead", 0), unit="", goal="<= 0"),
         Figure(bench="replay", name="documents", value=summary.health.documents, unit=""),
         Figure(bench="replay", name="observe + record p50", value=recorded["p50"], unit="ms"),
@@ -96,13 +102,3 @@ def _stage(recalls: Recalls) -> list[Figure]:
 def _steps(recalls: Recalls) -> list[Figure]:
     planning = [step.seconds for _, recall in recalls for step in recall.steps if step.step == "plan"]
     return percentiles("replay", "planning", planning)
-
-
-def _peak_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 1024)
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime

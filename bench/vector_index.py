@@ -1,23 +1,32 @@
 """How fast the vector index takes a replay's documents, and how fast it answers: `python -m bench.vector_index [SECONDS]`.
 
+It runs in a process of its own, as the program has it, or in this one (`--here` behind the seconds). While it writes, somebody
+asks it 50 times a second, and a probe looks how long the event loop stands still.
+
 The shape is that of a channel's chat: few viewers write most, about 90 different ones in 500 lines, and each document goes to a
 stream as well. Vectors are random: this measures the index, not what it finds.
 """
 
 import asyncio
-import resource
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
+from bench.footprint import Footprint
+from bench.lag import Lag
+from bot.cli.logs import set_up_logs
+from config.sections import Log
 from memory.ports import Vectors
+from memory.recipes import IndexRun
 from memory.store.chroma import ChromaIndex
 
 DIMENSION, GROUP, STREAM_LINES, VIEWERS = 512, 500, 2400, 3500
+_ASK_SECONDS = 0.02
 
 
 def _unit(count: int) -> Vectors:
@@ -41,6 +50,14 @@ def _percentiles(seconds: Sequence[float]) -> str:
     return f"p50 {p50:.2f}  p95 {p95:.2f}  p99 {p99:.2f} ms"
 
 
+async def _ask(index: ChromaIndex, authors: Sequence[int], query: Vectors, spent: list[float]) -> None:
+    for number in count():
+        await asyncio.sleep(_ASK_SECONDS)
+        began = time.perf_counter()
+        await index.search(f"viewer-{authors[number * 13 % 500]}", query, 4)
+        spent.append(time.perf_counter() - began)
+
+
 async def _write(index: ChromaIndex, authors: Sequence[int], vectors: Vectors, seconds: float) -> int:
     began, first = time.perf_counter(), 0
     while time.perf_counter() - began < seconds and first + GROUP <= len(authors):
@@ -61,21 +78,31 @@ async def _search(index: ChromaIndex, names: Sequence[str], query: Vectors, labe
         print(f"{label:<7} {state} {_percentiles(spent)}  ({len(names)} collections)")
 
 
-async def main(seconds: float) -> None:
+async def main(seconds: float, run: IndexRun) -> None:
     """Write for `seconds`, then open the index again and search."""
     vectors = _unit(4096)
     authors = [int(author) % VIEWERS for author in np.random.default_rng(1).zipf(1.5, 90_000)]
-    with tempfile.TemporaryDirectory() as directory:
-        index = await ChromaIndex.open(Path(directory))
-        written = await _write(index, authors, vectors, seconds)
+    with tempfile.TemporaryDirectory() as directory, Footprint() as footprint:
+        index = await ChromaIndex.open(Path(directory), run=run, cache_bytes=0)
+        spent: list[float] = []
+        lag = Lag()
+        asking = asyncio.create_task(_ask(index, authors, vectors[:1], spent))
+        with lag.watched():
+            written = await _write(index, authors, vectors, seconds)
+        asking.cancel()
+        print(f"meanwhile   asked {_percentiles(spent)}  ({len(spent)} times, nothing cached)")
+        print(f"meanwhile   loop lag {_percentiles(lag.seconds)}  at most {max(lag.seconds) * 1000:.0f} ms")
+        print(f"processor   {footprint.cpu_seconds * 1000 / (2 * written):.2f} ms a document, all processes")
         await index.close()
-        index = await ChromaIndex.open(Path(directory))
+        index = await ChromaIndex.open(Path(directory), run=run)
         viewers = list(dict.fromkeys(f"viewer-{author}" for author in authors[:written]))
         await _search(index, viewers[:300], vectors[:1], "viewers")
         await _search(index, [f"stream-{n}" for n in range(written // STREAM_LINES)], vectors[:1], "streams")
         await index.close()
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+    print(f"peak memory {footprint.peak_mb:.0f} MB, of which {footprint.own_peak_mb:.0f} in this process")
 
 
 if __name__ == "__main__":
-    asyncio.run(main(float(sys.argv[1]) if len(sys.argv) > 1 else 20.0))
+    set_up_logs(Log(), default="warning")
+    given = [argument for argument in sys.argv[1:] if argument != "--here"]
+    asyncio.run(main(float(given[0]) if given else 20.0, IndexRun(own_process="--here" not in sys.argv)))

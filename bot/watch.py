@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -106,6 +107,7 @@ class Watch:
         own = psutil.Process()
         page.gauge("uptime_seconds", "Since the bot started.", round(self._clock.elapsed() - self._began, 3))
         page.gauge("memory_bytes", "Resident memory of the process.", own.memory_info().rss)
+        page.gauge("workers_memory_bytes", "Resident memory of its worker processes: index, model.", _workers_memory(own))
         page.gauge("threads", "Threads of the process.", own.num_threads())
         return page.text()
 
@@ -138,6 +140,14 @@ class Watch:
         page.counter("memories", "Memories put in front of the responder.", self._sums["memories"])
         page.counter("llm_tokens", "Tokens of the language model.", self._tokens, label="kind")
         page.histogram("turn_step_seconds", "Time of a turn, by step; total is all of it.", self._histograms, label="step")
+
+
+def _workers_memory(own: psutil.Process) -> int:
+    taken = 0
+    for child in own.children(recursive=True):
+        with suppress(psutil.Error):  # it has just ended
+            taken += child.memory_info().rss
+    return taken
 
 
 def _tell_memory(page: Page, health: Health) -> None:

@@ -206,6 +206,19 @@ class Caches(Section):
     vector_collections: Positive = Field(default=5000, description="Viewers whose vectors stay in memory.")
 
 
+class Index(Section):
+    """The vector index (Chroma). It is made from the database, and can be made again: `ricordo reindex`."""
+
+    own_process: bool = Field(
+        default=True,
+        description="Run it in a process of its own: the chat never waits for it, both processors work, and it may die or hang "
+        "without the bot. false: in the bot's process, some 60 MB of memory less.",
+    )
+    hang_seconds: Annotated[float, Field(ge=1)] = Field(
+        default=60.0, description="A call without a sign of life for so long has that process killed and started again."
+    )
+
+
 class Jobs(Section):
     """Background work."""
 

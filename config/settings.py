@@ -19,6 +19,7 @@ from config.sections import (
     Embedding,
     Fusion,
     History,
+    Index,
     Jobs,
     Llm,
     Log,
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
     fusion: Fusion = Fusion()
     budget: Budget = Budget()
     caches: Caches = Caches()
+    index: Index = Index()
     jobs: Jobs = Jobs()
     facts: Facts = Facts()
     retention: Retention = Retention()

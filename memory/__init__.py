@@ -119,6 +119,7 @@ from memory.recipes import Deadlines as Deadlines
 from memory.recipes import Fading as Fading
 from memory.recipes import Fusion as Fusion
 from memory.recipes import Gate as Gate
+from memory.recipes import IndexRun as IndexRun
 from memory.recipes import JobLimits as JobLimits
 from memory.recipes import Limits as Limits
 from memory.recipes import MemorySettings as MemorySettings

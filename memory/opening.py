@@ -142,7 +142,7 @@ async def open_parts(
         opening.push_async_callback(database.close)
         await database.write(lambda connection: meta.claim(connection, channel))
         precedence = Precedence()
-        index = await ChromaIndex.open(settings.data_dir, give_way=precedence.give_way)
+        index = await ChromaIndex.open(settings.data_dir, give_way=precedence.give_way, run=settings.index)
         opening.push_async_callback(index.close)
         abandoned = Abandoned()
         ground = _Ground(

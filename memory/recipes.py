@@ -176,12 +176,21 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRun:
+    """Where the vector index runs. The program gives it a process of its own; a memory opened by itself needs none."""
+
+    own_process: bool = False
+    hang_seconds: float = 60.0  # a call of that process without a sign of life for so long has it killed and started again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
     """Everything `open_memory` needs, as values; composition roots build it from the configuration."""
 
     data_dir: Path
     recipe: Recipe = Recipe()
     caches: Caches = Caches()
+    index: IndexRun = IndexRun()
     jobs: JobLimits = JobLimits()
     backup: BackupPlan = BackupPlan()
     quotas: Quotas = Quotas()

@@ -10,10 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
 from fakes import issued
 from fakes.twitch import FakeTwitch
 
 ROOT = Path(__file__).parent.parent
+_NEVER = 2**62
 _UNDONE = "SELECT count(*) FROM memory_job WHERE state = 'leased' OR (state = 'ready' AND run_after <= :now)"
 
 
@@ -67,6 +69,11 @@ class Running:
             while word not in self._written.read_text(encoding="utf-8"):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.05)
 
+    def index_process(self) -> psutil.Process:
+        """The process of its vector index."""
+        [found] = [one for one in psutil.Process(self.process.pid).children() if "index_worker" in " ".join(one.cmdline())]
+        return found
+
     async def stop(self) -> int:
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
@@ -98,6 +105,7 @@ async def started(config: Path) -> Running:
             env=environment,
             stdout=output,
             stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,  # so that a test can do what a terminal does: signal it with all of its children
         )
     return Running(process, written)
 
@@ -130,13 +138,13 @@ async def lines_in(folder: Path, count: int) -> list[str]:
             await asyncio.sleep(0.1)
 
 
-async def jobs_done(folder: Path) -> None:
-    """Wait until no job of the memory is left to be done."""
+async def jobs_done(folder: Path, *, later: bool = False) -> None:
+    """Wait until no job of the memory is left to be done now; with `later`, none either that failed and comes again."""
     async with asyncio.timeout(60):
         while True:
             for path in folder.glob("data/*/memory.db"):  # noqa: ASYNC240 - a test may look at its own disk
                 connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-                [(left,)] = connection.execute(_UNDONE, {"now": round(time.time() * 1000)})
+                [(left,)] = connection.execute(_UNDONE, {"now": _NEVER if later else round(time.time() * 1000)})
                 connection.close()
                 if not left:
                     return

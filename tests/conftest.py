@@ -1,5 +1,6 @@
 """Fixtures of more than one file, and the watch that no test writes a secret."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ from replays.cli import main
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's background gives it: programs under test would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# The shipped program gives the index a process of its own, which takes a second to start: tests of that name it, and those that
+# start the program as a process take no setting from here.
+os.environ.setdefault("RICORDO_INDEX__OWN_PROCESS", "false")
 
 
 @pytest.fixture(autouse=True)

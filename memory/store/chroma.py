@@ -1,4 +1,4 @@
-"""The vector index on Chroma, in this process; what speaks to Chroma itself is `chroma_client`.
+"""The vector index on Chroma, in this process or in one of its own; what speaks to Chroma itself is `chroma_client`.
 
 Chroma holds ids and vectors, never text, and is never asked to embed: its own model stays unloaded, its telemetry off.
 Measured traps and the reasons for folders, limits and retries: docs/decisions/0005-vector-index-in-small-folders.md.
@@ -16,25 +16,29 @@ import structlog
 
 from memory.errors import ModelMismatch
 from memory.ports import Vectors
+from memory.recipes import IndexRun
 from memory.store.calls import Calls
 from memory.store.folder_client import Write
 from memory.store.folders import FolderLimits
 from memory.store.heap import overwrite_freed
+from memory.store.index_opening import Opening
+from memory.store.index_process import IndexProcess
 from memory.store.sharded import ShardedCollections
 from memory.store.vector_cache import VectorCache
 from memory.store.vector_writes import Writing, checked, merged
 
 _CHUNK = 10  # an upsert holds the interpreter for its whole length: 5 ms
-_BULK_CHUNK = 64  # 10-15 ms
+_BULK_CHUNK = 64  # 10-15 ms; in a process of its own only a search may wait for it
 _CLIENT = "memory.store.chroma_client"  # imported when an index is opened: it takes a second (docs/decisions/0012)
 _CLOSE_SECONDS = 30.0
+_ENOUGH_SECONDS = 2.0  # for calls into a process of its own, which can be ended
 log = structlog.get_logger(__name__)
 
 
 class ChromaIndex:
     """`memory.ports.VectorIndex` over many Chroma folders. Belongs to one event loop and to one process."""
 
-    def __init__(self, store: ShardedCollections, *, cache: VectorCache, read_threads: int) -> None:
+    def __init__(self, store: ShardedCollections | IndexProcess, *, cache: VectorCache, read_threads: int) -> None:
         """Serve `store`; `ChromaIndex.open` builds it all."""
         self._store, self._cache = store, cache
         self._reads = Calls("read", threads=read_threads, waiting=64)
@@ -51,22 +55,25 @@ class ChromaIndex:
         exact_rows: int = 2000,
         read_threads: int = 3,
         give_way: Callable[[], None] | None = None,
+        run: IndexRun = IndexRun(),  # noqa: B008  the same
     ) -> Self:
         """Open the index below `<data_dir>/chroma`. Collections of up to `exact_rows` vectors are scored exactly, from memory.
 
-        `give_way` is called in the writing thread between two native calls, each of which holds the interpreter: it may wait.
+        `run` says whether Chroma has a process of its own; where not, `give_way` is called in the writing thread between two
+        native calls, each of which holds the interpreter: it may wait.
 
         Raises:
-            IndexUnavailable: the directory cannot be written.
+            IndexUnavailable: the directory cannot be written, another process still works in it, or ours cannot be started.
         """
+        opening = Opening(root=(data_dir / "chroma").absolute(), limits=limits, exact_rows=exact_rows)
 
-        def build() -> ShardedCollections:
+        def build() -> ShardedCollections | IndexProcess:
+            if run.own_process:
+                return IndexProcess.open(opening, hang_seconds=run.hang_seconds)
+            overwrite_freed()  # before any vector is held that may have to be forgotten
             opener = import_module(_CLIENT).ChromaClient
-            return ShardedCollections(
-                data_dir / "chroma", opener, limits=limits, exact_rows=exact_rows, give_way=give_way
-            )  # fmt: skip
+            return ShardedCollections(opening.root, opener, limits=limits, exact_rows=exact_rows, give_way=give_way)
 
-        overwrite_freed()  # before any vector is held that may have to be forgotten
         store = await asyncio.to_thread(build)
         return cls(store, cache=VectorCache(max_bytes=cache_bytes, max_rows=exact_rows), read_threads=read_threads)
 
@@ -106,7 +113,7 @@ class ChromaIndex:
         return await self._writes.run(self._store.look)
 
     async def upsert(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
-        """Store vectors under their ids, 10 rows a Chroma call, so that the loop is never held for long.
+        """Store vectors under their ids, in calls that never hold the loop for long.
 
         Raises:
             InvalidRow: an id or a vector cannot be stored.
@@ -114,7 +121,8 @@ class ChromaIndex:
             CollectionLost: drop the collection and store all of it.
             IndexUnavailable: nothing may be assumed about what was stored; repeat the call.
         """
-        await self._upsert([checked(collection, ids, vectors)], _CHUNK)
+        apart = isinstance(self._store, IndexProcess)
+        await self._upsert([checked(collection, ids, vectors)], _BULK_CHUNK if apart else _CHUNK)
 
     async def upsert_many(self, writes: Sequence[tuple[str, Sequence[str], Vectors]]) -> None:
         """Store into many collections, folder by folder and in larger calls: for the indexer's batches.
@@ -192,10 +200,15 @@ class ChromaIndex:
         if self._closed:
             return
         self._closed = True
-        ended = [await self._writes.close(_CLOSE_SECONDS), await self._reads.close(_CLOSE_SECONDS)]
+        apart = isinstance(self._store, IndexProcess)
+        wait = _ENOUGH_SECONDS if apart else _CLOSE_SECONDS
+        ended = await self._writes.close(wait)
+        ended = await self._reads.close(wait if ended else 0.0) and ended
         self._cache.clear()
-        if not all(ended):
-            log.error("index_left_open", reason="a call into Chroma does not end")
+        if not ended:
+            log.error("index_left_open", reason="a call into Chroma does not end", killed=apart)
+            if isinstance(self._store, IndexProcess):
+                await asyncio.to_thread(self._store.abandon)
             return
         await asyncio.to_thread(self._store.close)
 

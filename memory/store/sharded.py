@@ -4,17 +4,20 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import structlog
 
-from memory.errors import CollectionLost, IndexUnavailable
+from memory.errors import IndexUnavailable
 from memory.ports import Vectors
 from memory.store import chroma_files, seals
+from memory.store.doubts import Doubts, lost
 from memory.store.folder_client import FolderClient, FolderSpoilt, Found, GraphSpoilt, Write
 from memory.store.folders import FolderLimits, Folders
+from memory.store.index_lock import take_folders
+from memory.store.instance_lock import InstanceLock
 from memory.store.seals import Graph
 from memory.store.shards import Place, Registry, chroma_name
 from memory.store.vector_cache import CachedCollection
@@ -37,19 +40,23 @@ class ShardedCollections:
         limits: FolderLimits,
         exact_rows: int,
         give_way: Callable[[], None] | None = None,
+        alive: Callable[[], None] | None = None,
     ) -> None:
-        """Work below `root`; collections of up to `exact_rows` vectors are read whole. `give_way` may wait, between two writes.
+        """Work below `root`; collections of up to `exact_rows` vectors are read whole.
+
+        Between two native calls of a write `give_way` is called, which may wait; while a folder is held, `alive`, which may
+        not.
 
         Raises:
-            IndexUnavailable: the directory cannot be written.
+            IndexUnavailable: the directory cannot be written, or another process still works in it.
         """
         self._root, self._open_client, self._exact_rows = root, opener, exact_rows
-        self._registry, self._registry_lock = Registry.open(root), threading.Lock()
+        self._lock, self._registry, self._registry_lock = *_opened(root), threading.Lock()
         self._used: set[Path] = set()
         self._graphs: dict[str, dict[str, Graph]] = {}  # of each folder, when it was opened; what was checked leaves
-        self._vouched: set[str] | None = None  # collections that are known to be whole; None: all are
+        self._doubts = Doubts()
         self._large: set[str] = set()
-        self._give_way = give_way or _go_on
+        self._give_way, self._alive = give_way or _go_on, alive or _go_on
         self._folders: Folders[FolderClient] = Folders(self._open, limits)
 
     @property
@@ -73,16 +80,15 @@ class ShardedCollections:
 
     def doubt(self) -> None:
         """Take every collection for lost until it is vouched for: the index came without what SQL says is in it."""
-        self._vouched = set()
+        self._doubts.doubt()
 
     def vouch(self, collections: Iterable[str]) -> None:
         """These collections hold what they should."""
-        if self._vouched is not None:
-            self._vouched.update(collections)
+        self._doubts.vouch(collections)
 
     def trust(self) -> None:
         """All collections hold what they should."""
-        self._vouched = None
+        self._doubts.trust()
 
     def look(self) -> bool:
         """Return whether files of the index were taken away under it; what is left of it is opened anew."""
@@ -90,7 +96,8 @@ class ShardedCollections:
             self._folders.close()
             with self._registered():
                 self._registry.close()
-                self._registry = Registry.open(self._root)
+                self._lock.release()
+                self._lock, self._registry = _opened(self._root)
             self._large.clear()
             return True
         gone = [folder for folder in self._folders.opened() if not chroma_files.exists(self._root / folder)]
@@ -100,8 +107,7 @@ class ShardedCollections:
 
     def search(self, collection: str, vector: Vectors, limit: int) -> Found:
         """Read a small collection whole and score it, or ask Chroma."""
-        if self._vouched is not None and collection not in self._vouched:
-            raise _lost([collection])
+        self._doubts.check(collection)
 
         def work(client: FolderClient, name: str) -> Found | None:
             rows = self._exact_rows + 1 if collection in self._large else client.rows(name)
@@ -133,19 +139,19 @@ class ShardedCollections:
         names = {write.collection: chroma_name(write.collection) for write in writes}
         with self._registered():
             places = self._registry.assign(names.values())
-        lost, made = [], []
+        gone, made = [], []
         try:
             for write in sorted(writes, key=lambda write: (places[names[write.collection]][0].folder, write.collection)):
                 place, _ = places[names[write.collection]]
                 if self._written(place, write, chunk, fresh=place.name not in made and not place.made):
                     made.append(place.name)
                 else:
-                    lost.append(write.collection)
+                    gone.append(write.collection)
         finally:
             with self._registered():
                 self._registry.mark_made([name for name in made if not places[name][0].made])
-        if lost:
-            raise _lost(lost)
+        if gone:
+            raise lost(gone)
         return {collection for collection, name in names.items() if places[name][1]}
 
     def delete(self, collection: str, ids: Sequence[str]) -> None:
@@ -189,6 +195,7 @@ class ShardedCollections:
         with self._registered():
             unclean = self._registry.unclean()
         for folder, names in unclean.items():
+            self._give_way()
             with self._folders.closed(folder):
                 self._clean(folder, names)
             with self._registered():
@@ -208,6 +215,7 @@ class ShardedCollections:
                 with suppress(OSError, sqlite3.Error):  # only room on the disk is lost, and the next close tries again
                     chroma_files.prune(path)
                     chroma_files.seal(path)
+        self._lock.release()
 
     @contextmanager
     def _registered(self) -> Iterator[None]:
@@ -230,10 +238,10 @@ class ShardedCollections:
             found = self._retried(place, work)
         except IndexUnavailable as error:
             if self._hopeless(place.folder, error):
-                raise _lost([collection]) from error
+                raise lost([collection]) from error
             raise
         if found is None and (again := self._find(collection)) is not None and again.made and again.folder == place.folder:
-            raise _lost([collection])
+            raise lost([collection])
         return found
 
     def _retried(self, place: Place, work: Callable[[FolderClient, str], T]) -> T:
@@ -327,6 +335,7 @@ class ShardedCollections:
                 for name in present - wanted:
                     client.drop(name)
                 for name in present & set(names):
+                    self._alive()
                     if seals.sound(path, found[name]) if name in found else True:
                         client.rewrite(name)
                     else:
@@ -365,14 +374,14 @@ class ShardedCollections:
         return self._open_client(path)
 
 
+def _opened(root: Path) -> tuple[InstanceLock, Registry]:
+    lock = take_folders(root)
+    with ExitStack() as opening:
+        opening.callback(lock.release)
+        registry = Registry.open(root)
+        opening.pop_all()
+    return lock, registry
+
+
 def _go_on() -> None:
     """Wait for nobody."""
-
-
-def _lost(collections: Sequence[str]) -> CollectionLost:
-    shown = ", ".join(repr(collection)[:60] for collection in collections[:3])
-    return CollectionLost(
-        f"{len(collections)} collection(s) of the index are gone from its folder, such as {shown}; drop and index them again "
-        "(`ricordo reindex` does all).",
-        tuple(collections),
-    )

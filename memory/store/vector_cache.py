@@ -5,6 +5,7 @@ Not for several threads: the event loop owns it.
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,10 @@ class CachedCollection:
     def __len__(self) -> int:
         """Return how many vectors it holds."""
         return len(self._ids)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[list[str], Vectors]]:
+        """Travel between processes without the room to grow."""
+        return type(self), (self._ids, self._vectors[: len(self._ids)])
 
     @property
     def dimension(self) -> int:

@@ -35,6 +35,7 @@ CHANNEL = Channel(id="9000", login="banco", name="Banco")
 BOT = BotIdentity(id="bot:ricordo", login="ricordo", name="Ricordo", aliases=("ricordo",))
 PATIENT = {  # a slow machine must not change what is recalled
     "retrieval": {"source_seconds": 30, "retrieve_seconds": 40, "recall_seconds": 50},
+    "index": {"own_process": False},  # its steps are shot at in the process that is killed
 }
 SETTINGS = Settings.model_validate(
     {

@@ -1,4 +1,4 @@
-"""What every vector index keeps: the fakes in a dictionary and in a file, and Chroma, scored exactly or by its own graph."""
+"""What every vector index keeps: fakes in a dictionary and in a file, and Chroma, here or in a process of its own."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,13 +10,14 @@ from fakes.file_vectors import FileVectors
 from fakes.memory_index import MemoryIndex
 
 from memory.errors import InvalidRow
+from memory.recipes import IndexRun
 from memory.store.chroma import ChromaIndex
 
 Index = MemoryIndex | FileVectors | ChromaIndex
 IDS = [f"m:{number:03d}" for number in range(30)]
 
 
-@pytest.fixture(params=["memory", "file", "chroma", "chroma_large", "chroma_uncached"])
+@pytest.fixture(params=["memory", "file", "chroma", "chroma_large", "chroma_uncached", "chroma_process"])
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Index]:
     made: Index
     if request.param == "memory":
@@ -25,6 +26,8 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         made = FileVectors()
     elif request.param == "chroma_large":
         made = await ChromaIndex.open(tmp_path, exact_rows=5)  # beyond five rows Chroma's own query answers
+    elif request.param == "chroma_process":
+        made = await ChromaIndex.open(tmp_path, cache_bytes=0, exact_rows=5, run=IndexRun(own_process=True))
     else:
         made = await ChromaIndex.open(tmp_path, cache_bytes=0 if request.param == "chroma_uncached" else 2**20)
     yield made

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from memory.ports import Vectors
+from memory.recipes import IndexRun
 from memory.store.chroma import ChromaIndex
 
-ROUNDS = 25  # without overwriting, one round in four leaves vectors of the dropped collection in the new one's files
+ROUNDS = {False: 25, True: 12}  # without overwriting, one in four leaves vectors of the dropped collection in the new files
 
 
 def some(random: np.random.Generator, rows: int) -> Vectors:
@@ -20,10 +21,11 @@ def some(random: np.random.Generator, rows: int) -> Vectors:
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator, which cannot be asked")
-async def test_the_files_of_a_new_collection_hold_no_vector_of_a_dropped_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own_process", [False, True])
+async def test_the_files_of_a_new_collection_hold_no_vector_of_a_dropped_one(tmp_path: Path, *, own_process: bool) -> None:
     random = np.random.default_rng(1)
-    for number in range(ROUNDS):
-        index = await ChromaIndex.open(tmp_path)
+    for number in range(ROUNDS[own_process]):
+        index = await ChromaIndex.open(tmp_path, run=IndexRun(own_process=own_process))
         dropped, kept = some(random, 60), some(random, 3)
         await index.upsert_many([("viewer-1", [f"d{n}" for n in range(60)], dropped)])
         await index.search("viewer-1", dropped[:1], 1)
