@@ -8,14 +8,16 @@ from lore.entry import LoreEntry
 from memory.coverage import covered
 from memory.language import CLAUSE, Reading
 from memory.model import Batch, HistoryLine, Stream, Window
-from memory.moments import StreamChoice, as_of, streams_for
+from memory.moments import StreamChoice, as_of, lately, streams_for
 from memory.names import name_key, parts_of
 from memory.normalise import fold, spaced, words
 from memory.recipes import Recipe
 from memory.rules import Rules
 from memory.targets import Around, named_in
 
-PUBLIC = frozenset({"joke", "request"})  # domains that say all there is: no search in the author's messages beside them
+PUBLIC = frozenset(
+    {"joke", "request", "channel"}
+)  # domains that say all there is: no search in the author's messages beside them
 OWNED = frozenset({"request", "note", "relation"})  # domains whose records belong to viewers
 NEAR_LINES = 6  # lines back in which a pronoun finds its person
 
@@ -44,6 +46,7 @@ class Ask:
     domains: tuple[str, ...] = ()
     lore_ids: tuple[str, ...] = ()
     persona: bool = False
+    canon: bool = False  # the canon may say it too, where the question comes near to it
     streams: tuple[StreamChoice, ...] = ()
     covered: str = ""
     as_of: datetime | None = None
@@ -73,6 +76,8 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
     settled = domains and PUBLIC.issuperset(domains) and people.keys() <= {reading.message.user.id}
     whom = {} if settled else people
     streams = () if persona else _streams(reading, people, domains, scene, canon=bool(lore_ids))
+    if not (people or domains or lore_ids or persona or streams) and _of_this_chat(reading):
+        return _checked(_open(reading, scene), {}, scene)
     ask = Ask(
         reading=reading,
         why=_why(reading, people, persona=persona),
@@ -80,10 +85,31 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         domains=domains,
         lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
         persona=persona,
+        canon=reading.second and not persona and not people,
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )
     return _checked(ask, people, scene)
+
+
+def _of_this_chat(reading: Reading) -> bool:
+    """Whether a question that names nobody and nothing can be meant for this chat's memory, and not for the world."""
+    return not reading.world and (reading.told or reading.happened or reading.unread or bool(reading.ours))
+
+
+def _open(reading: Reading, scene: Scene) -> Ask:
+    """Return the ask of a question about the past of this chat that says neither whose nor when."""
+    author = reading.message.user.id
+    why = "asks about this chat, and says neither whom nor when"
+    streams = () if reading.unread else lately(scene.stream, scene.past)
+    return Ask(
+        reading=reading,
+        why="asks something of this chat",
+        people={author: why},
+        canon=True,
+        streams=streams,
+        as_of=as_of(reading, scene.batch.closed_at, scene.rules),
+    )
 
 
 def _checked(ask: Ask, people: Mapping[str, str], scene: Scene) -> Ask:
@@ -123,7 +149,9 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
         return about_me | {p: why for p, why in named.items() if not _acts_on_author(p, reading, scene)}
     if named:
         return named
-    return _somebody_before(reading, scene) if reading.third else _unknown_name(reading, scene)
+    if reading.third:
+        return {author: "speaks of somebody they share"} if reading.ours else _somebody_before(reading, scene)
+    return _unknown_name(reading, scene)
 
 
 def _asking_clause(reading: Reading) -> str:
@@ -180,7 +208,8 @@ def _streams(
     """Return the streams asked about; none for a question about the author, or for a record, that points to no stream."""
     if (reading.world or canon) and not people and not reading.cues:
         return ()
-    own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said)
+    together = reading.ours and reading.happened
+    own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said or together)
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:
         return ()

@@ -12,6 +12,7 @@ from memory.caches import RecallCaches
 from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
+from memory.channels.near import Near
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
 from memory.clock import Clock
@@ -237,7 +238,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     recaller = Recaller(
         surroundings=surroundings,
         history=history,
-        sources=_sources(reader, rules, channels, caches),
+        sources=_sources(reader, rules, channels, caches, near=Near(channels[0], ground.embedder, caches.texts, rules)),
         caches=caches,
         rules=rules,
         language=settings.block_language,
@@ -267,7 +268,12 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
 
 
 def _sources(
-    reader: Reader, rules: tuple[Rules, ...], channels: tuple[Dense, Lexical, Slot], caches: RecallCaches
+    reader: Reader,
+    rules: tuple[Rules, ...],
+    channels: tuple[Dense, Lexical, Slot],
+    caches: RecallCaches,
+    *,
+    near: Near,
 ) -> dict[SourceKind, Source]:
     dense, lexical, slot = channels
     search = ScopedSearch((dense, lexical), reader, caches.hits)
@@ -279,6 +285,6 @@ def _sources(
         SourceKind.RECALL: viewer,
         SourceKind.GRAPH: GraphSource(reader),
         SourceKind.EPISODE: StreamSource(reader, episodes),
-        SourceKind.LORE: LoreSource(reader, search, caches.lore),
-        SourceKind.STATE: StateSource(reader),
+        SourceKind.LORE: LoreSource(reader, search, caches.lore, near=near),
+        SourceKind.STATE: StateSource(reader, near=near),
     }

@@ -9,7 +9,7 @@ from memory.language import Reading, language_of, read
 from memory.model import Batch, KnownViewer, Plan, SourceKind, SourceRequest, Stream, Target, Window
 from memory.names import NameIndex
 from memory.recipes import Recipe
-from memory.rules import Rules
+from memory.rules import DOMAINS, Rules
 from memory.targets import around, ranked
 
 FOLLOW_LINES = 4  # lines after the bot's answer in which its receiver may go on without naming it
@@ -141,9 +141,13 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
             yield _state(ask, scene)
         if ask.covered:
             continue
+        if ask.people and not ask.domains:
+            yield _records(ask, query)
         if ask.lore_ids or ask.persona:
             why = "an entry of the canon is named" if ask.lore_ids else "a question about the bot itself"
             yield SourceRequest(kind=SourceKind.LORE, why=why, query=query, lore_ids=ask.lore_ids)
+        elif ask.canon:
+            yield SourceRequest(kind=SourceKind.LORE, why="the canon may say it", query=query, strict=True)
         for person in _looked_up(ask, targets, scene):
             if person in chosen:
                 why = ask.people.get(person, "takes part in the turn")
@@ -199,6 +203,18 @@ def _state(ask: Ask, scene: Scene) -> SourceRequest:
     )
 
 
+def _records(ask: Ask, query: str) -> SourceRequest:
+    """Return the look at the records that a question comes near to though it names no kind of record."""
+    return SourceRequest(
+        kind=SourceKind.STATE,
+        why="a record may say it",
+        query=query,
+        domains=DOMAINS,
+        viewer_ids=tuple(ask.people),
+        strict=True,
+    )
+
+
 def _query(ask: Ask, scene: Scene) -> str:
     """Return what is searched for: the message without the bot's name, after the words it replies to."""
     parent = parent_of(ask.reading, scene.window)
@@ -223,6 +239,7 @@ def _joined(one: SourceRequest, two: SourceRequest) -> SourceRequest:
         viewer_ids=() if everybody else tuple(dict.fromkeys((*one.viewer_ids, *two.viewer_ids))),
         lore_ids=tuple(dict.fromkeys((*one.lore_ids, *two.lore_ids))) if one.lore_ids and two.lore_ids else (),
         as_of=one.as_of or two.as_of,
+        strict=one.strict and two.strict,
         hearsay=one.hearsay and two.hearsay,
     )
 
