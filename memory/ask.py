@@ -85,7 +85,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         domains=domains,
         lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
         persona=persona,
-        canon=reading.second and not persona and not people,
+        canon=reading.second and not (persona or people or reading.world),
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )

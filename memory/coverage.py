@@ -40,8 +40,8 @@ def covered(
     if reading.cues:
         return ""
     recent = {line.author.id for line in lines[-JUST_NOW:] if line.author}
-    just_now = reading.happened and not (reading.remote or reading.said or _asks_when(reading, rules))
-    if others & recent and (reading.catch_up or just_now) and not reading.first:
+    just_now = reading.happened and not (reading.remote or reading.said)
+    if others & recent and (reading.catch_up or (just_now and not _asks_when(reading, rules))) and not reading.first:
         return "asks what somebody has just said, and it stands in the history"
     if lines and reading.catch_up and just_now and not reading.first:
         return "asks what has just happened, and it stands in the history"

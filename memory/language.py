@@ -65,7 +65,7 @@ def read(
     return _flags(message, text, plain, addressed, bot=bot, rules=rules)
 
 
-def _flags(  # noqa: PLR0913 - what a reading is made of
+def _flags(
     message: Message, text: str, plain: str, addressed: str, *, bot: BotIdentity, rules: Sequence[Rules]
 ) -> Reading:
     bare = _bare(plain, rules)
@@ -115,7 +115,7 @@ def _asks(text: str, plain: str, rules: Sequence[Rules]) -> bool:
 def _bare(plain: str, rules: Sequence[Rules]) -> str:
     """Return the text without courtesies and set phrases, whose persons mean nothing ("can you tell me" is not about me)."""
     for rule in rules:
-        for phrases in (rule.ask, rule.person.first_not, rule.episode.away):
+        for phrases in (rule.ask, rule.episode.away, rule.person.first_not):
             plain = phrases.removed(plain)
     return plain
 

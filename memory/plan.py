@@ -142,7 +142,7 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
         if ask.covered:
             continue
         if ask.people and not ask.domains:
-            yield _records(ask, query)
+            yield _records(ask, query, scene)
         if ask.lore_ids or ask.persona:
             why = "an entry of the canon is named" if ask.lore_ids else "a question about the bot itself"
             yield SourceRequest(kind=SourceKind.LORE, why=why, query=query, lore_ids=ask.lore_ids)
@@ -203,8 +203,10 @@ def _state(ask: Ask, scene: Scene) -> SourceRequest:
     )
 
 
-def _records(ask: Ask, query: str) -> SourceRequest:
+def _records(ask: Ask, query: str, scene: Scene) -> SourceRequest:
     """Return the look at the records that a question comes near to though it names no kind of record."""
+    for person in ask.people:
+        query = without_names(query, person, scene)
     return SourceRequest(
         kind=SourceKind.STATE,
         why="a record may say it",

@@ -40,7 +40,7 @@ class LoreSource:
         self._near = near
 
     async def ask(self, request: SourceRequest, asking: Asking) -> Found:
-        """Return the entries named outright (channel `exact`), or else those that a question comes near to, or a search finds."""
+        """Return the entries named outright (channel `exact`), else those the question comes near to, or a search finds."""
         if request.lore_ids:
             return Found(rankings=(_exact(request, await self._named(request)),))
         canon = await self._canon()

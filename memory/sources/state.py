@@ -10,7 +10,8 @@ from memory.sources import Found
 
 COMPARED = 64  # newest records that a question which names no kind of record is compared with
 WORDS = 0.5  # weight of shared words beside nearness of meaning
-OWN, OTHERS = 0.27, 0.5  # nearness from which a record of the people asked about counts, and any other
+OWN, SHARED = 0.27, 0.5  # nearness from which a record of the people asked about counts, and one that is everybody's
+_EVERYBODYS = frozenset({"joke", "channel"})
 
 
 class StateSource:
@@ -33,7 +34,8 @@ class StateSource:
         near = [
             record
             for record, score in zip(records, scores, strict=True)
-            if score >= (OWN if people.intersection(record.viewers) else OTHERS)
+            if score >= (SHARED if record.domain in _EVERYBODYS else OWN)
+            and (record.domain in _EVERYBODYS or people.intersection(record.viewers))
         ]
         return Found(records=tuple(near))
 
