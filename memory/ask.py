@@ -85,7 +85,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         domains=domains,
         lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
         persona=persona,
-        canon=reading.second and not (persona or people or reading.world),
+        canon=reading.second and not (persona or reading.world) and set(people) <= {reading.message.user.id},
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )
@@ -198,8 +198,9 @@ def parent_of(reading: Reading, window: Window) -> HistoryLine | None:
 
 
 def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
-    told = reading.world or reading.open_recall or reading.recall or reading.bot_said or reading.happened or reading.cues
-    return reading.persona or (reading.second and not domains and not told)
+    told = reading.world or reading.open_recall or reading.recall or reading.bot_said
+    past = (reading.happened or reading.cues) and not reading.bot
+    return reading.persona or (reading.second and not domains and not told and not past)
 
 
 def _streams(
@@ -213,7 +214,8 @@ def _streams(
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:
         return ()
-    return streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
+    chosen = streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
+    return chosen or (lately(scene.stream, scene.past) if domains and not people and reading.told else ())
 
 
 def _called(people: Mapping[str, str], scene: Scene) -> frozenset[str]:

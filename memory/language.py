@@ -28,6 +28,7 @@ class Reading:
     open_recall: bool = False
     first: bool = False  # speaks of its author
     second: bool = False  # speaks of the bot
+    bot: bool = False  # … as the one who does or is it
     third: bool = False  # speaks of somebody named before
     persona: bool = False
     catch_up: bool = False
@@ -65,12 +66,11 @@ def read(
     return _flags(message, text, plain, addressed, bot=bot, rules=rules)
 
 
-def _flags(
-    message: Message, text: str, plain: str, addressed: str, *, bot: BotIdentity, rules: Sequence[Rules]
-) -> Reading:
+def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotIdentity, rules: Sequence[Rules]) -> Reading:
     bare = _bare(plain, rules)
     episode = [rule.episode for rule in rules]
     cues = tuple(cue for cue in ("here", "last", "past", "first") if any(getattr(table, cue).found(plain) for table in episode))
+    single = _without(bare, (rule.person.all for rule in rules))
     away = any(table.away.found(plain) for table in episode)
     sayable = _without_names_of(plain, bot, rules)
     return Reading(
@@ -83,7 +83,8 @@ def _flags(
         recall=_any(rules, "recall", plain),
         open_recall=_any(rules, "open_recall", plain),
         first=_first(bare, rules),
-        second=any(rule.person.second.found(bare) for rule in rules),
+        second=any(rule.person.second.found(single) for rule in rules),
+        bot=any(rule.person.bot.found(single) for rule in rules),
         third=any(rule.person.third.found(bare) for rule in rules),
         persona=_any(rules, "persona", plain),
         catch_up=_any(rules, "catch_up", plain),
@@ -114,9 +115,12 @@ def _asks(text: str, plain: str, rules: Sequence[Rules]) -> bool:
 
 def _bare(plain: str, rules: Sequence[Rules]) -> str:
     """Return the text without courtesies and set phrases, whose persons mean nothing ("can you tell me" is not about me)."""
-    for rule in rules:
-        for phrases in (rule.ask, rule.episode.away, rule.person.first_not):
-            plain = phrases.removed(plain)
+    return _without(plain, (some for rule in rules for some in (rule.ask, rule.episode.away, rule.person.first_not)))
+
+
+def _without(plain: str, lists: Iterable[Phrases]) -> str:
+    for phrases in lists:
+        plain = phrases.removed(plain)
     return plain
 
 

@@ -56,6 +56,7 @@ class PersonRules(_Table):
     acted_on: WordSet  # the author as the one to whom another does something: "mi", "me"
     sure: WordSet = frozenset()  # words that are the author's beyond doubt; others may be nouns or another's verbs
     bot: PhraseList = Phrases()  # the bot as the one who does it, said outright: then only sure words are the author's
+    all: PhraseList = Phrases()  # a second person that means everybody: taken out before
     ours: PhraseList = Phrases()  # the author and others together: "we had", "avevamo"
 
 
