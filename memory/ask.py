@@ -85,7 +85,9 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         domains=domains,
         lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
         persona=persona,
-        canon=reading.second and not (persona or reading.world) and set(people) <= {reading.message.user.id},
+        canon=reading.second
+        and not (persona or reading.world or reading.open_recall or reading.recall)
+        and set(people) <= {reading.message.user.id},
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )
@@ -132,7 +134,7 @@ def _why(reading: Reading, people: Mapping[str, str], *, persona: bool) -> str:
 
 def _people(reading: Reading, scene: Scene) -> dict[str, str]:
     """Return whom the message asks about: in the clause that asks, else in the whole message."""
-    clause = _asking_clause(reading)
+    clause = _asking_clause(reading, scene.rules)
     author = reading.message.user.id
     named = named_in(reading.text, scene.who, scene.rules)
     named |= {
@@ -154,10 +156,15 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
     return _unknown_name(reading, scene)
 
 
-def _asking_clause(reading: Reading) -> str:
-    """Return the last clause, where several viewers are not listed in it."""
+def _asking_clause(reading: Reading, rules: Sequence[Rules]) -> str:
+    """Return the last clause; where several viewers are listed, what follows a first clause that asks nothing."""
     clauses = [clause for clause in CLAUSE.split(reading.text) if len(clause.split()) > 2]  # noqa: PLR2004 - shorter ones are exclamations
-    return reading.text if len(clauses) < 2 or reading.text.count("@") > 1 else clauses[-1]  # noqa: PLR2004 - one clause is the whole text
+    if len(clauses) < 2:  # noqa: PLR2004 - one clause is the whole text
+        return reading.text
+    if reading.text.count("@") < 2:  # noqa: PLR2004 - one name is no list
+        return clauses[-1]
+    asking = [any(rule.question.found(spaced(clause)) for rule in rules) for clause in clauses]
+    return " ".join(clauses[1:]) if asking[1] and not asking[0] else reading.text
 
 
 def _acts_on_author(person: str, reading: Reading, scene: Scene) -> bool:

@@ -35,20 +35,27 @@ def covered(
         if line.author and line.author.id != bot.id and same_key(line.text) != same_key(reading.text)
     ]
     others = {person for person in people if person != reading.message.user.id}
-    if reading.away and others & {line.author.id for line in lines if line.author}:
-        return "missed what somebody said, and it stands in the history"
-    if reading.cues:
-        return ""
-    recent = {line.author.id for line in lines[-JUST_NOW:] if line.author}
-    just_now = reading.happened and not (reading.remote or reading.said)
-    if others & recent and (reading.catch_up or (just_now and not _asks_when(reading, rules))) and not reading.first:
-        return "asks what somebody has just said, and it stands in the history"
-    if lines and reading.catch_up and just_now and not reading.first:
-        return "asks what has just happened, and it stands in the history"
+    if reading.cues or (reading.away and others):
+        missed = reading.away and others & _authors(lines)
+        return "missed what somebody said, and it stands in the history" if missed else ""
+    if not reading.first and (just_now := _just_now(reading, others, lines, rules)):
+        return just_now
     subject = _subject(reading, lines, names, rules)
     if subject and not others:
         return f"{subject!r}, whom it is about, stands in the history"
     return _by_content(reading, people, lines, names=names, rules=rules)
+
+
+def _authors(lines: Sequence[HistoryLine]) -> set[str]:
+    return {line.author.id for line in lines if line.author}
+
+
+def _just_now(reading: Reading, others: Collection[str], lines: Sequence[HistoryLine], rules: Sequence[Rules]) -> str:
+    happened = reading.happened and not (reading.remote or reading.said)
+    asks = reading.catch_up or (happened and not _asks_when(reading, rules))
+    if asks and not _authors(lines[-JUST_NOW:]).isdisjoint(others):
+        return "asks what somebody has just said, and it stands in the history"
+    return "asks what has just happened, and it stands in the history" if lines and reading.catch_up and happened else ""
 
 
 def _asks_when(reading: Reading, rules: Sequence[Rules]) -> bool:

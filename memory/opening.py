@@ -76,6 +76,7 @@ class Parts:
     surroundings: Surroundings
     caches: RecallCaches
     slot: Slot
+    canon: LoreSource
     precedence: Precedence
     upkeep: Upkeep
     forgetter: Forgetter
@@ -235,10 +236,16 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     rules = ground.rules
     slot = Slot(ground.index, ground.embedder, rules)
     channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules), slot)
+    near = Near(channels[0], ground.embedder, caches.texts, rules)
+    canon = LoreSource(reader, ScopedSearch(channels[:2], reader, caches.hits), caches.lore, near=near)
     recaller = Recaller(
         surroundings=surroundings,
         history=history,
-        sources=_sources(reader, rules, channels, caches, near=Near(channels[0], ground.embedder, caches.texts, rules)),
+        sources={
+            **_sources(reader, rules, channels, caches),
+            SourceKind.LORE: canon,
+            SourceKind.STATE: StateSource(reader, near=near),
+        },
         caches=caches,
         rules=rules,
         language=settings.block_language,
@@ -254,6 +261,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         surroundings=surroundings,
         caches=caches,
         slot=slot,
+        canon=canon,
         precedence=ground.precedence,
         upkeep=upkeep,
         forgetter=forgetter,
@@ -272,11 +280,8 @@ def _sources(
     rules: tuple[Rules, ...],
     channels: tuple[Dense, Lexical, Slot],
     caches: RecallCaches,
-    *,
-    near: Near,
 ) -> dict[SourceKind, Source]:
     dense, lexical, slot = channels
-    search = ScopedSearch((dense, lexical), reader, caches.hits)
     episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
     personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
     viewer = ViewerSource(reader, personal, caches.profiles)
@@ -285,6 +290,4 @@ def _sources(
         SourceKind.RECALL: viewer,
         SourceKind.GRAPH: GraphSource(reader),
         SourceKind.EPISODE: StreamSource(reader, episodes),
-        SourceKind.LORE: LoreSource(reader, search, caches.lore, near=near),
-        SourceKind.STATE: StateSource(reader, near=near),
     }

@@ -57,6 +57,15 @@ class LoreSource:
         )
         return Found(rankings=tuple(rankings))
 
+    async def warm(self) -> None:
+        """Have the canon compared once, so that the first question finds its vectors made.
+
+        Raises:
+            BotMemoryError: the store or the model failed; the first question tries again.
+        """
+        if self._near is not None and len(await self._canon()) <= FEW_ENTRIES:
+            await _meaning(".", await self._reader.lore(), self._near)
+
     async def _canon(self) -> dict[str, Document]:
         canon = await self._entries.get("", lambda: self._reader.newest(LORE, MOST_ENTRIES), tags=(LORE,))
         return {lore_id: document for document in canon for lore_id in document.provenance}
