@@ -8,14 +8,16 @@ from lore.entry import LoreEntry
 from memory.coverage import covered
 from memory.language import CLAUSE, Reading
 from memory.model import Batch, HistoryLine, Stream, Window
-from memory.moments import StreamChoice, as_of, streams_for
+from memory.moments import StreamChoice, as_of, lately, streams_for
 from memory.names import name_key, parts_of
 from memory.normalise import fold, spaced, words
 from memory.recipes import Recipe
 from memory.rules import Rules
 from memory.targets import Around, named_in
 
-PUBLIC = frozenset({"joke", "request"})  # domains that say all there is: no search in the author's messages beside them
+PUBLIC = frozenset(
+    {"joke", "request", "channel"}
+)  # domains that say all there is: no search in the author's messages beside them
 OWNED = frozenset({"request", "note", "relation"})  # domains whose records belong to viewers
 NEAR_LINES = 6  # lines back in which a pronoun finds its person
 
@@ -44,6 +46,7 @@ class Ask:
     domains: tuple[str, ...] = ()
     lore_ids: tuple[str, ...] = ()
     persona: bool = False
+    canon: bool = False  # the canon may say it too, where the question comes near to it
     streams: tuple[StreamChoice, ...] = ()
     covered: str = ""
     as_of: datetime | None = None
@@ -73,6 +76,8 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
     settled = domains and PUBLIC.issuperset(domains) and people.keys() <= {reading.message.user.id}
     whom = {} if settled else people
     streams = () if persona else _streams(reading, people, domains, scene, canon=bool(lore_ids))
+    if not (people or domains or lore_ids or persona or streams) and _of_this_chat(reading):
+        return _checked(_open(reading, scene), {}, scene)
     ask = Ask(
         reading=reading,
         why=_why(reading, people, persona=persona),
@@ -80,10 +85,33 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         domains=domains,
         lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
         persona=persona,
+        canon=reading.second
+        and not (persona or reading.world or reading.open_recall or reading.recall)
+        and set(people) <= {reading.message.user.id},
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )
     return _checked(ask, people, scene)
+
+
+def _of_this_chat(reading: Reading) -> bool:
+    """Whether a question that names nobody and nothing can be meant for this chat's memory, and not for the world."""
+    return not reading.world and (reading.told or reading.happened or reading.unread or bool(reading.ours))
+
+
+def _open(reading: Reading, scene: Scene) -> Ask:
+    """Return the ask of a question about the past of this chat that says neither whose nor when."""
+    author = reading.message.user.id
+    why = "asks about this chat, and says neither whom nor when"
+    streams = () if reading.unread else lately(scene.stream, scene.past)
+    return Ask(
+        reading=reading,
+        why="asks something of this chat",
+        people={author: why},
+        canon=True,
+        streams=streams,
+        as_of=as_of(reading, scene.batch.closed_at, scene.rules),
+    )
 
 
 def _checked(ask: Ask, people: Mapping[str, str], scene: Scene) -> Ask:
@@ -106,7 +134,7 @@ def _why(reading: Reading, people: Mapping[str, str], *, persona: bool) -> str:
 
 def _people(reading: Reading, scene: Scene) -> dict[str, str]:
     """Return whom the message asks about: in the clause that asks, else in the whole message."""
-    clause = _asking_clause(reading)
+    clause = _asking_clause(reading, scene.rules)
     author = reading.message.user.id
     named = named_in(reading.text, scene.who, scene.rules)
     named |= {
@@ -123,13 +151,20 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
         return about_me | {p: why for p, why in named.items() if not _acts_on_author(p, reading, scene)}
     if named:
         return named
-    return _somebody_before(reading, scene) if reading.third else _unknown_name(reading, scene)
+    if reading.third:
+        return {author: "speaks of somebody they share"} if reading.ours else _somebody_before(reading, scene)
+    return _unknown_name(reading, scene)
 
 
-def _asking_clause(reading: Reading) -> str:
-    """Return the last clause, where several viewers are not listed in it."""
+def _asking_clause(reading: Reading, rules: Sequence[Rules]) -> str:
+    """Return the last clause; where several viewers are listed, what follows a first clause that asks nothing."""
     clauses = [clause for clause in CLAUSE.split(reading.text) if len(clause.split()) > 2]  # noqa: PLR2004 - shorter ones are exclamations
-    return reading.text if len(clauses) < 2 or reading.text.count("@") > 1 else clauses[-1]  # noqa: PLR2004 - one clause is the whole text
+    if len(clauses) < 2:  # noqa: PLR2004 - one clause is the whole text
+        return reading.text
+    if reading.text.count("@") < 2:  # noqa: PLR2004 - one name is no list
+        return clauses[-1]
+    asking = [any(rule.question.found(spaced(clause)) for rule in rules) for clause in clauses]
+    return " ".join(clauses[1:]) if asking[1] and not asking[0] else reading.text
 
 
 def _acts_on_author(person: str, reading: Reading, scene: Scene) -> bool:
@@ -170,8 +205,9 @@ def parent_of(reading: Reading, window: Window) -> HistoryLine | None:
 
 
 def _about_bot(reading: Reading, domains: Sequence[str]) -> bool:
-    told = reading.world or reading.open_recall or reading.recall or reading.bot_said or reading.happened or reading.cues
-    return reading.persona or (reading.second and not domains and not told)
+    told = reading.world or reading.open_recall or reading.recall or reading.bot_said
+    past = (reading.happened or reading.cues) and not reading.bot
+    return reading.persona or (reading.second and not domains and not told and not past)
 
 
 def _streams(
@@ -180,11 +216,13 @@ def _streams(
     """Return the streams asked about; none for a question about the author, or for a record, that points to no stream."""
     if (reading.world or canon) and not people and not reading.cues:
         return ()
-    own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said)
+    together = reading.ours and reading.happened
+    own = set(people) == {reading.message.user.id} and not (reading.bot_said or reading.said or together)
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:
         return ()
-    return streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
+    chosen = streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
+    return chosen or (lately(scene.stream, scene.past) if domains and not people and reading.told else ())
 
 
 def _called(people: Mapping[str, str], scene: Scene) -> frozenset[str]:

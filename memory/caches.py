@@ -139,6 +139,9 @@ class RecallCaches:
             seconds=settings.profile_seconds, entries=entries, clock=clock, abandoned=abandoned
         )
         self.lore = Cache[str, list[Document]](seconds=settings.lore_seconds, entries=1, clock=clock, abandoned=abandoned)
+        self.texts = Cache[tuple[bytes, ...], Vectors](
+            seconds=settings.lore_seconds, entries=entries, clock=clock, abandoned=abandoned
+        )
         self.erasures = 0
 
     def changed(self, *collections: str) -> None:
@@ -157,3 +160,4 @@ class RecallCaches:
         self.erasures += 1
         self.index_changed()
         self.vectors.clear()
+        self.texts.clear()

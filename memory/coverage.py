@@ -27,7 +27,7 @@ def covered(
     `people` are the viewers asked about, `names` the folded words by which they and the bot are called: who is asked about
     does not say what is asked. A question that points out of the window, or at memory itself, is never covered.
     """
-    if reading.cues or reading.recall or reading.open_recall:
+    if reading.recall or reading.open_recall or not {"here"}.issuperset(reading.cues):
         return ""
     lines = [
         line
@@ -35,16 +35,32 @@ def covered(
         if line.author and line.author.id != bot.id and same_key(line.text) != same_key(reading.text)
     ]
     others = {person for person in people if person != reading.message.user.id}
-    recent = {line.author.id for line in lines[-JUST_NOW:] if line.author}
-    just_now = reading.happened and not (reading.remote or reading.said)
-    if others & recent and (reading.catch_up or just_now) and not reading.first:
-        return "asks what somebody has just said, and it stands in the history"
-    if lines and reading.catch_up and just_now and not reading.first:
-        return "asks what has just happened, and it stands in the history"
+    if reading.cues or (reading.away and others):
+        missed = reading.away and others & _authors(lines)
+        return "missed what somebody said, and it stands in the history" if missed else ""
+    if not reading.first and (just_now := _just_now(reading, others, lines, rules)):
+        return just_now
     subject = _subject(reading, lines, names, rules)
     if subject and not others:
         return f"{subject!r}, whom it is about, stands in the history"
     return _by_content(reading, people, lines, names=names, rules=rules)
+
+
+def _authors(lines: Sequence[HistoryLine]) -> set[str]:
+    return {line.author.id for line in lines if line.author}
+
+
+def _just_now(reading: Reading, others: Collection[str], lines: Sequence[HistoryLine], rules: Sequence[Rules]) -> str:
+    happened = reading.happened and not (reading.remote or reading.said)
+    asks = reading.catch_up or (happened and not _asks_when(reading, rules))
+    if asks and not _authors(lines[-JUST_NOW:]).isdisjoint(others):
+        return "asks what somebody has just said, and it stands in the history"
+    return "asks what has just happened, and it stands in the history" if lines and reading.catch_up and happened else ""
+
+
+def _asks_when(reading: Reading, rules: Sequence[Rules]) -> bool:
+    """Whether it is after a date: then what happened need not have happened just now."""
+    return any(slot.ask.found(reading.plain) for rule in rules for slot in rule.slot if not slot.lasting)
 
 
 def _by_content(

@@ -7,7 +7,7 @@ from memory.recipes import Fusion, Recipe
 from memory.salience import PRIORS
 
 BM25_FULL = 12.0  # BM25 score from which the words agree as well as they can
-AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0}  # weights of channels that the recipe does not name
+AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0, "near": 1.0}  # weights of channels that the recipe does not name
 _SHORT = frozenset({"fact", "claim", "lore"})  # kinds whose text is a short statement: the fact weights
 SECTIONS: Mapping[SourceKind, Section] = {
     SourceKind.PROFILE: "profile",

@@ -10,6 +10,7 @@ from memory.phrases import Phrases
 from memory.rules import Rules
 
 CLAUSE = re.compile(r"[,;:.!]\s+")
+LEGIBLE, LEGIBLE_SHARE = 4, 0.2  # words from which a language can be told, and the share of them that are its common ones
 _EDGE = " \t,.:;!-@"  # what the bot's name leaves behind at the ends of a question
 
 
@@ -27,6 +28,7 @@ class Reading:
     open_recall: bool = False
     first: bool = False  # speaks of its author
     second: bool = False  # speaks of the bot
+    bot: bool = False  # … as the one who does or is it
     third: bool = False  # speaks of somebody named before
     persona: bool = False
     catch_up: bool = False
@@ -38,6 +40,9 @@ class Reading:
     world: bool = False  # asks about the world at large
     about_one: bool = False  # asks about one person or animal: "how old is …"
     bot_said: bool = False
+    ours: bool = False  # speaks of the author and others together
+    told: bool = False  # in the past tense, or pointing at what this chat knows
+    unread: bool = False  # in a language that no rules know
     shared: bool = False  # asks who else has or does something, or what two people have to do with each other
     cues: tuple[str, ...] = ()  # of here, last, past, first
     domains: tuple[str, ...] = ()
@@ -58,14 +63,16 @@ def read(
     plain = spaced(text)
     if not addressed and not _any(rules, "follow_up", plain):
         return Reading(message=message, text=text, plain=plain)
-    return _flags(message, text, plain, addressed, rules=rules)
+    return _flags(message, text, plain, addressed, bot=bot, rules=rules)
 
 
-def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Sequence[Rules]) -> Reading:
+def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotIdentity, rules: Sequence[Rules]) -> Reading:
     bare = _bare(plain, rules)
     episode = [rule.episode for rule in rules]
     cues = tuple(cue for cue in ("here", "last", "past", "first") if any(getattr(table, cue).found(plain) for table in episode))
+    single = _without(bare, (rule.person.all for rule in rules))
     away = any(table.away.found(plain) for table in episode)
+    sayable = _without_names_of(plain, bot, rules)
     return Reading(
         message=message,
         text=text,
@@ -75,8 +82,9 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
         remember=_any(rules, "remember", plain),
         recall=_any(rules, "recall", plain),
         open_recall=_any(rules, "open_recall", plain),
-        first=any(rule.person.first.found(bare) for rule in rules),
-        second=any(rule.person.second.found(bare) for rule in rules),
+        first=_first(bare, rules),
+        second=any(rule.person.second.found(single) for rule in rules),
+        bot=any(rule.person.bot.found(single) for rule in rules),
         third=any(rule.person.third.found(bare) for rule in rules),
         persona=_any(rules, "persona", plain),
         catch_up=_any(rules, "catch_up", plain),
@@ -88,9 +96,12 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, rules: Se
         world=_any(rules, "world", plain),
         about_one=_any(rules, "about_one", plain),
         bot_said=any(table.bot_said.found(plain) for table in episode),
+        ours=any(rule.person.ours.found(bare) for rule in rules),
+        told=any(table.told.found(plain) for table in episode),
+        unread=_unread(plain, rules),
         shared=_any(rules, "shared", plain),
         cues=("here", *cues) if away and not cues else cues,
-        domains=tuple(dict.fromkeys(domain for rule in rules for domain in rule.state.domains(plain))),
+        domains=tuple(dict.fromkeys(domain for rule in rules for domain in rule.state.domains(sayable))),
     )
 
 
@@ -104,10 +115,34 @@ def _asks(text: str, plain: str, rules: Sequence[Rules]) -> bool:
 
 def _bare(plain: str, rules: Sequence[Rules]) -> str:
     """Return the text without courtesies and set phrases, whose persons mean nothing ("can you tell me" is not about me)."""
-    for rule in rules:
-        for phrases in (rule.ask, rule.person.first_not, rule.episode.away):
-            plain = phrases.removed(plain)
+    return _without(plain, (some for rule in rules for some in (rule.ask, rule.episode.away, rule.person.first_not)))
+
+
+def _without(plain: str, lists: Iterable[Phrases]) -> str:
+    for phrases in lists:
+        plain = phrases.removed(plain)
     return plain
+
+
+def _first(bare: str, rules: Sequence[Rules]) -> bool:
+    """Return whether it speaks of its author; where the bot is the one who does it, a verb or noun that looks so does not."""
+    if not any(rule.person.first.found(bare) for rule in rules):
+        return False
+    said = frozenset(bare.split())
+    return not any(rule.person.bot.found(bare) for rule in rules) or any(said & rule.person.sure for rule in rules)
+
+
+def _without_names_of(plain: str, bot: BotIdentity, rules: Sequence[Rules]) -> str:
+    """Return `plain` without any form of the bot's names: one that is also a word says nothing of what is asked."""
+    names = {stemmed(word, rules) for name in (bot.login, bot.name, *bot.aliases) for word in words(name)}
+    return f" {' '.join(word for word in plain.split() if stemmed(word, rules) not in names)} "
+
+
+def _unread(plain: str, rules: Sequence[Rules]) -> bool:
+    """Return whether so few words are common ones of a known language that it must be another."""
+    said = plain.split()
+    known = sum(any(word in rule.stop for rule in rules) for word in said)
+    return len(said) >= LEGIBLE and known < LEGIBLE_SHARE * len(said)
 
 
 def _any(rules: Sequence[Rules], name: str, plain: str) -> bool:

@@ -126,6 +126,7 @@ class SourceRequest:
     lore_ids: tuple[str, ...] = ()  # lore: entries named outright; empty: search
     as_of: datetime | None = None  # valid time asked about
     exclude: tuple[str, ...] = ()  # message ids that must not come back (the batch itself)
+    strict: bool = False  # lore, state: only what the question comes near to by itself; nothing else speaks for asking there
     hearsay: bool = False  # recall: somebody else asks, and may be told what others said of the viewer
 
     @property

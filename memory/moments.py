@@ -99,11 +99,17 @@ def streams_for(
     )
     chosen = [*_by_cue(reading, stream, earlier, now=now, rules=rules)]
     if not chosen and (reading.happened or reading.bot_said or reading.said or reading.open_recall):
-        chosen = [StreamChoice(stream_id=stream.id, why="asks about something that happened")]
-        chosen += [
-            StreamChoice(stream_id=s.id, why="it may have happened in an earlier stream") for s in earlier[:RECENT_STREAMS]
-        ]
+        chosen = [*lately(stream, earlier)]
     return tuple({choice.stream_id: choice for choice in reversed(chosen)}.values())[::-1]
+
+
+def lately(stream: Stream, past: Sequence[Stream]) -> tuple[StreamChoice, ...]:
+    """Return this stream and the ones before it, for a question about what happened at some time."""
+    earlier = sorted((s for s in past if s.id != stream.id), key=lambda s: (s.started_at, s.id), reverse=True)
+    return (
+        StreamChoice(stream_id=stream.id, why="asks about something that happened"),
+        *(StreamChoice(stream_id=s.id, why="it may have happened in an earlier stream") for s in earlier[:RECENT_STREAMS]),
+    )
 
 
 def _by_cue(

@@ -15,6 +15,7 @@ from memory.caches import RecallCaches
 from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
+from memory.channels.near import Near
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
 from memory.clock import Clock
@@ -78,6 +79,7 @@ class Parts:
     surroundings: Surroundings
     caches: RecallCaches
     slot: Slot
+    canon: LoreSource
     precedence: Precedence
     upkeep: Upkeep
     forgetter: Forgetter
@@ -243,15 +245,13 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     reader = Reader(ground.database, book)
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
-    rules = ground.rules
-    slot = Slot(ground.index, ground.embedder, rules)
-    channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules), slot)
+    looking = _looking(ground, reader, upkeep)
     recaller = Recaller(
         surroundings=surroundings,
         history=history,
-        sources=_sources(reader, rules, channels, caches),
+        sources=looking.sources,
         caches=caches,
-        rules=rules,
+        rules=ground.rules,
         language=settings.block_language,
         clock=clock,
         abandoned=ground.abandoned,
@@ -264,7 +264,8 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         history=history,
         surroundings=surroundings,
         caches=caches,
-        slot=slot,
+        slot=looking.slot,
+        canon=looking.canon,
         precedence=ground.precedence,
         upkeep=upkeep,
         forgetter=forgetter,
@@ -278,19 +279,30 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     )
 
 
-def _sources(
-    reader: Reader, rules: tuple[Rules, ...], channels: tuple[Dense, Lexical, Slot], caches: RecallCaches
-) -> dict[SourceKind, Source]:
-    dense, lexical, slot = channels
-    search = ScopedSearch((dense, lexical), reader, caches.hits)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looking:
+    """Where the memory looks, and what of it is warmed."""
+
+    sources: dict[SourceKind, Source]
+    slot: Slot
+    canon: LoreSource
+
+
+def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
+    rules, caches = ground.rules, ground.caches
+    dense = Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost)
+    lexical, slot = Lexical(reader, rules), Slot(ground.index, ground.embedder, rules)
+    near = Near(dense, ground.embedder, caches.texts, rules)
+    canon = LoreSource(reader, ScopedSearch((dense, lexical), reader, caches.hits), caches.lore, near=near)
     episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
     personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
     viewer = ViewerSource(reader, personal, caches.profiles)
-    return {
+    sources: dict[SourceKind, Source] = {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
         SourceKind.GRAPH: GraphSource(reader),
         SourceKind.EPISODE: StreamSource(reader, episodes),
-        SourceKind.LORE: LoreSource(reader, search, caches.lore),
-        SourceKind.STATE: StateSource(reader),
+        SourceKind.LORE: canon,
+        SourceKind.STATE: StateSource(reader, near=near),
     }
+    return _Looking(sources=sources, slot=slot, canon=canon)

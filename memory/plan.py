@@ -9,7 +9,7 @@ from memory.language import Reading, language_of, read
 from memory.model import Batch, KnownViewer, Plan, SourceKind, SourceRequest, Stream, Target, Window
 from memory.names import NameIndex
 from memory.recipes import Recipe
-from memory.rules import Rules
+from memory.rules import DOMAINS, Rules
 from memory.targets import around, ranked
 
 FOLLOW_LINES = 4  # lines after the bot's answer in which its receiver may go on without naming it
@@ -137,32 +137,42 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
     exclude = tuple(line.id for line in scene.batch.lines)
     for ask in asks:
         query = _query(ask, scene)
-        if ask.domains:
-            yield _state(ask, scene)
+        yield from _state(ask, query, scene)
         if ask.covered:
             continue
-        if ask.lore_ids or ask.persona:
-            why = "an entry of the canon is named" if ask.lore_ids else "a question about the bot itself"
-            yield SourceRequest(kind=SourceKind.LORE, why=why, query=query, lore_ids=ask.lore_ids)
+        yield from _canon(ask, query)
         for person in _looked_up(ask, targets, scene):
             if person in chosen:
-                why = ask.people.get(person, "takes part in the turn")
-                yield SourceRequest(kind=SourceKind.PROFILE, why=why, viewer_id=person, as_of=ask.as_of)
-                yield SourceRequest(
-                    kind=SourceKind.RECALL,
-                    why=why,
-                    query=query if person == ask.reading.message.user.id else without_names(query, person, scene),
-                    viewer_id=person,
-                    as_of=ask.as_of,
-                    exclude=exclude,
-                    hearsay=person != ask.reading.message.user.id,
-                )
+                yield from _viewer(ask, person, query, scene)
         if ask.reading.shared and ask.reading.question:
             yield _graph(ask, query, exclude)
         for choice in ask.streams:
             yield SourceRequest(
                 kind=SourceKind.EPISODE, why=choice.why, query=query, stream_id=choice.stream_id, exclude=exclude
             )
+
+
+def _canon(ask: Ask, query: str) -> Iterable[SourceRequest]:
+    if ask.lore_ids or ask.persona:
+        why = "an entry of the canon is named" if ask.lore_ids else "a question about the bot itself"
+        yield SourceRequest(kind=SourceKind.LORE, why=why, query=query, lore_ids=ask.lore_ids)
+    elif ask.canon:
+        yield SourceRequest(kind=SourceKind.LORE, why="the canon may say it", query=query, strict=True)
+
+
+def _viewer(ask: Ask, person: str, query: str, scene: Scene) -> Iterable[SourceRequest]:
+    why = ask.people.get(person, "takes part in the turn")
+    own = person == ask.reading.message.user.id
+    yield SourceRequest(kind=SourceKind.PROFILE, why=why, viewer_id=person, as_of=ask.as_of)
+    yield SourceRequest(
+        kind=SourceKind.RECALL,
+        why=why,
+        query=query if own else without_names(query, person, scene),
+        viewer_id=person,
+        as_of=ask.as_of,
+        exclude=tuple(line.id for line in scene.batch.lines),
+        hearsay=not own,
+    )
 
 
 def _graph(ask: Ask, query: str, exclude: tuple[str, ...]) -> SourceRequest:
@@ -185,17 +195,37 @@ def _looked_up(ask: Ask, targets: Sequence[Target], scene: Scene) -> Iterable[st
     return [target.viewer_id for target in targets]
 
 
-def _state(ask: Ask, scene: Scene) -> SourceRequest:
-    """Return the look into structured state: a viewer's own records where the question is about people, else everybody's."""
+def _state(ask: Ask, query: str, scene: Scene) -> Iterable[SourceRequest]:
+    """Return the look into structured state: for the kinds of record that are asked for, or those the question comes near to.
+
+    A viewer's own records where the question is about people, else everybody's.
+    """
+    if not ask.domains:
+        if ask.people and not ask.covered:
+            yield _near_records(ask, query, scene)
+        return
     owned = set(ask.domains) <= OWNED
     author = ask.reading.message.user.id
     people = tuple(ask.people) or ((author,) if ask.reading.first else ())
-    return SourceRequest(
+    yield SourceRequest(
         kind=SourceKind.STATE,
         why=f"asks about {', '.join(ask.domains)}",
         domains=ask.domains,
         viewer_ids=people if owned and scene.recipe.viewer_ranking else (),
         as_of=None,
+    )
+
+
+def _near_records(ask: Ask, query: str, scene: Scene) -> SourceRequest:
+    for person in ask.people:
+        query = without_names(query, person, scene)
+    return SourceRequest(
+        kind=SourceKind.STATE,
+        why="a record may say it",
+        query=query,
+        domains=DOMAINS,
+        viewer_ids=tuple(ask.people),
+        strict=True,
     )
 
 
@@ -215,6 +245,8 @@ def _merged(requests: Iterable[SourceRequest]) -> list[SourceRequest]:
 
 
 def _joined(one: SourceRequest, two: SourceRequest) -> SourceRequest:
+    if one.strict != two.strict:  # what is asked for outright says more than what only may say it
+        return two if one.strict else one
     everybody = not one.viewer_ids or not two.viewer_ids
     return replace(
         one,
@@ -223,6 +255,7 @@ def _joined(one: SourceRequest, two: SourceRequest) -> SourceRequest:
         viewer_ids=() if everybody else tuple(dict.fromkeys((*one.viewer_ids, *two.viewer_ids))),
         lore_ids=tuple(dict.fromkeys((*one.lore_ids, *two.lore_ids))) if one.lore_ids and two.lore_ids else (),
         as_of=one.as_of or two.as_of,
+        strict=one.strict,
         hearsay=one.hearsay and two.hearsay,
     )
 

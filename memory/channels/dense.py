@@ -31,8 +31,7 @@ class Dense:
 
     async def find(self, collection: str, query: str, limit: int) -> list[tuple[str, float]]:
         """Return the nearest documents with their cosine; a question without meaning (an empty vector) finds nothing."""
-        key = sha256(query.encode("utf-8", "replace")).digest()  # the text itself is nobody's to keep here
-        vector = await self._vectors.get(key, lambda: self._embedder.embed_query(query))
+        vector = await self.vector(query)
         if not np.any(vector):
             return []
         try:
@@ -41,3 +40,12 @@ class Dense:
             if self._on_lost is not None:
                 self._on_lost(lost.collections)
             raise
+
+    async def vector(self, query: str) -> Vectors:
+        """Return the (1, dimension) vector of a question, made once for all who ask it.
+
+        Raises:
+            ModelUnavailable: the model failed.
+        """
+        key = sha256(query.encode("utf-8", "replace")).digest()  # the text itself is nobody's to keep here
+        return await self._vectors.get(key, lambda: self._embedder.embed_query(query))

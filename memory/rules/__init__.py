@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -13,6 +13,7 @@ from memory.phrases import Phrases, compiled
 
 FOLDER = Path(__file__).parent
 Domain = Literal["request", "note", "relation", "joke", "channel"]
+DOMAINS: tuple[Domain, ...] = get_args(Domain)
 Unit = Literal["day", "week", "month", "year"]
 
 
@@ -53,6 +54,10 @@ class PersonRules(_Table):
     second: PhraseList  # the bot, where the message addresses it
     third: PhraseList  # somebody named before: "lui", "her"
     acted_on: WordSet  # the author as the one to whom another does something: "mi", "me"
+    sure: WordSet = frozenset()  # words that are the author's beyond doubt; others may be nouns or another's verbs
+    bot: PhraseList = Phrases()  # the bot as the one who does it, said outright: then only sure words are the author's
+    all: PhraseList = Phrases()  # a second person that means everybody: taken out before
+    ours: PhraseList = Phrases()  # the author and others together: "we had", "avevamo"
 
 
 class EpisodeRules(_Table):
@@ -67,6 +72,7 @@ class EpisodeRules(_Table):
     remote: PhraseList  # … long enough ago not to be in the recent history
     said: PhraseList  # who said, who wrote
     bot_said: PhraseList  # what the bot itself said or did
+    told: PhraseList = Phrases()  # in the past tense, or pointing at what this chat knows: not of the world at large
 
 
 class PeriodRule(_Table):

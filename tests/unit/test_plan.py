@@ -61,7 +61,8 @@ def test_ordinary_chat_retrieves_nothing_and_says_why(text: str) -> None:
 )
 def test_a_question_about_the_author_searches_their_own_memory_alone(text: str) -> None:
     plan = plan_for(text)
-    assert sources(plan) == {"viewer:2:profile", "viewer:2:recall"}
+    assert sources(plan) == {"viewer:2:profile", "viewer:2:recall", "state"}
+    assert [request.strict for request in plan.requests if request.kind is SourceKind.STATE] == [True]
     assert plan.asks_memory
 
 

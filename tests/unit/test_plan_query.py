@@ -33,6 +33,6 @@ def test_a_part_of_a_canon_entrys_name_is_no_viewers() -> None:
 
 @pytest.mark.parametrize("text", ["nuvola che orari faccio al porto?", "nuvola what is my work schedule?"])
 def test_the_authors_own_hours_are_not_the_channels(text: str) -> None:
-    kinds = {request.kind for request in plan_for(text).requests}
-    assert SourceKind.STATE not in kinds
-    assert SourceKind.RECALL in kinds
+    requests = {request.kind: request for request in plan_for(text).requests}
+    assert requests[SourceKind.STATE].strict
+    assert SourceKind.RECALL in requests

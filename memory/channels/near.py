@@ -1,0 +1,51 @@
+"""How near a question is to a handful of short texts, each compared by itself: for places that hold few of them."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.caches import Cache
+from memory.channels.dense import Dense
+from memory.language import content_stems
+from memory.ports import Embedder, Vectors
+from memory.rules import Rules
+
+NAME = "near"
+MOST_TEXTS = 512  # embedded at most for one question; what is beyond is compared by its words alone
+
+
+class Near:
+    """Compares questions with texts by meaning and by words. The texts' vectors are kept by content hash, for a time."""
+
+    def __init__(
+        self, dense: Dense, embedder: Embedder, kept: Cache[tuple[bytes, ...], Vectors], rules: Sequence[Rules]
+    ) -> None:
+        """Take the question's vectors from `dense`, which has made most of them already."""
+        self._dense = dense
+        self._embedder = embedder
+        self._kept = kept
+        self._rules = tuple(rules)
+
+    async def cosines(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the cosine of the question with each text, zero for a text without meaning.
+
+        Raises:
+            ModelUnavailable: the model failed.
+        """
+        found = np.zeros(len(texts), dtype=np.float32)
+        head = texts[:MOST_TEXTS]
+        if not head:
+            return found
+        vector = await self._dense.vector(query)
+        key = tuple(sha256(text.encode("utf-8", "replace")).digest() for text in head)  # the texts themselves are not kept
+        rows = await self._kept.get(key, lambda: self._embedder.embed(head))
+        found[: len(head)] = rows @ vector[0]
+        return found
+
+    def shared(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return which share of the question's words, by their stems, stands in each text: 0 to 1."""
+        asked = content_stems(query, self._rules)
+        found = [len(asked & content_stems(text, self._rules)) for text in texts]
+        return np.array(found, dtype=np.float32) / np.float32(max(1, len(asked)))
