@@ -12,6 +12,7 @@ from memory.caches import RecallCaches
 from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
+from memory.channels.scene import Scene
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
 from memory.clock import Clock
@@ -74,7 +75,7 @@ class Parts:
     history: History
     surroundings: Surroundings
     caches: RecallCaches
-    slot: Slot
+    slots: tuple[Slot, Slot]  # of viewers, and of streams
     precedence: Precedence
     upkeep: Upkeep
     forgetter: Forgetter
@@ -232,12 +233,13 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
     surroundings = Surroundings(reader, book.names)
     history = History(reader, bound=settings.recipe.limits.history_messages + _HISTORY_SLACK)
     rules = ground.rules
-    slot = Slot(ground.index, ground.embedder, rules)
-    channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules), slot)
+    said = Slot(ground.index, ground.embedder, rules)
+    happened = Slot(ground.index, ground.embedder, rules, happenings=True)
+    channels = (Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost), Lexical(reader, rules))
     recaller = Recaller(
         surroundings=surroundings,
         history=history,
-        sources=_sources(reader, rules, channels, caches),
+        sources=_sources(reader, rules, (*channels, said, happened), caches),
         caches=caches,
         rules=rules,
         language=settings.block_language,
@@ -252,7 +254,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         history=history,
         surroundings=surroundings,
         caches=caches,
-        slot=slot,
+        slots=(said, happened),
         precedence=ground.precedence,
         upkeep=upkeep,
         forgetter=forgetter,
@@ -267,18 +269,22 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
 
 
 def _sources(
-    reader: Reader, rules: tuple[Rules, ...], channels: tuple[Dense, Lexical, Slot], caches: RecallCaches
+    reader: Reader,
+    rules: tuple[Rules, ...],
+    channels: tuple[Dense, Lexical, Slot, Slot],
+    caches: RecallCaches,
 ) -> dict[SourceKind, Source]:
-    dense, lexical, slot = channels
+    dense, lexical, said, happened = channels
+    beside = Beside(reader, rules)
     search = ScopedSearch((dense, lexical), reader, caches.hits)
-    episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
-    personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
+    episodes = ScopedSearch((dense, lexical, happened), reader, caches.hits, rules=rules, around=beside)
+    personal = ScopedSearch((dense, lexical, said), reader, caches.hits, rules=rules, around=beside)
     viewer = ViewerSource(reader, personal, caches.profiles)
     return {
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
         SourceKind.GRAPH: GraphSource(reader),
-        SourceKind.EPISODE: StreamSource(reader, episodes),
+        SourceKind.EPISODE: StreamSource(reader, episodes, Scene(reader)),
         SourceKind.LORE: LoreSource(reader, search, caches.lore),
         SourceKind.STATE: StateSource(reader),
     }
