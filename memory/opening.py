@@ -12,7 +12,6 @@ from memory.caches import RecallCaches
 from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
-from memory.channels.scene import Scene
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
 from memory.clock import Clock
@@ -284,7 +283,7 @@ def _sources(
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
         SourceKind.GRAPH: GraphSource(reader),
-        SourceKind.EPISODE: StreamSource(reader, episodes, Scene(reader)),
+        SourceKind.EPISODE: StreamSource(reader, episodes),
         SourceKind.LORE: LoreSource(reader, search, caches.lore),
         SourceKind.STATE: StateSource(reader),
     }

@@ -22,10 +22,10 @@ PAUSE = timedelta(minutes=2)  # what is further away belongs to another scene
 class StreamSource:
     """Answers for exactly one stream a request, present or past."""
 
-    def __init__(self, reader: MemoryReader, search: ScopedSearch, scenes: Scene) -> None:
+    def __init__(self, reader: MemoryReader, search: ScopedSearch) -> None:
         self._reader = reader
         self._search = search
-        self._scenes = scenes
+        self._scenes = Scene(reader)
 
     async def ask(self, request: SourceRequest, asking: Asking) -> Found:
         """Return the lines that say something to the question, the best ones as passages; a line is in one of them alone.
