@@ -114,6 +114,7 @@ def recipe_of(settings: Settings) -> Recipe:
             slot_weight=fusion.slot_weight,
             worth_prior=fusion.worth_prior,
             beside_weight=fusion.beside_weight,
+            scene_weight=fusion.scene_weight,
         ),
         gate=Gate(
             dense_floor=retrieval.dense_floor,

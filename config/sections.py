@@ -127,12 +127,12 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside"], ...] = Field(
-        default=("dense", "lexical", "slot", "recency", "worth", "beside"),
+    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene"], ...] = Field(
+        default=("dense", "lexical", "slot", "recency", "worth", "beside", "scene"),
         description="Ways to look inside a place; graph finds who shares something.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
-    episode_hits: Positive = Field(default=2, description="Candidates asked of one stream.")
+    episode_hits: Positive = Field(default=3, description="Passages of streams shown at most.")
     claim_hits: Count = Field(
         default=2, description="Claims of others shown about a viewer whose own memory has no answer; 0: never."
     )
@@ -181,6 +181,9 @@ class Fusion(Section):
     )
     worth_prior: Weight = Field(default=0.4, description="What saying something of its author adds to a hit.")
     beside_weight: Weight = Field(default=0.4, description="Weight of the question's words in the lines around a hit.")
+    scene_weight: Weight = Field(
+        default=0.3, description="Weight of who told what happened in a stream, and of how the chat took it."
+    )
 
 
 class Budget(Section):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from lore.entry import LoreEntry
 from memory.coverage import covered
-from memory.language import CLAUSE, Reading
+from memory.language import CLAUSE, Reading, carries
 from memory.model import Batch, HistoryLine, Stream, Window
 from memory.moments import StreamChoice, as_of, lately, streams_for
 from memory.names import name_key, parts_of
@@ -66,6 +66,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         return Ask(reading=reading, why="speaks to the bot about its world", lore_ids=told)
     if not reading.question:
         return Ask(reading=reading, why="asks to keep something" if reading.remember else "speaks to the bot and asks nothing")
+    reading = _without_excuse(reading, scene.rules)
     people = _people(replace(reading, text=_without_canon(reading.text, lore_ids, scene.lore)), scene)
     domains = reading.domains
     if reading.second and not people and set(domains) == {"relation"}:
@@ -167,6 +168,22 @@ def _asking_clause(reading: Reading, rules: Sequence[Rules]) -> str:
     return " ".join(clauses[1:]) if asking[1] and not asking[0] else reading.text
 
 
+def _without_excuse(reading: Reading, rules: Sequence[Rules]) -> Reading:
+    """Return the question alone where its author says first why they missed it ("I was cooking, who broke the glass?").
+
+    What is said of oneself before a question about what happened, in which one is not, is no subject, unless it is after a kind
+    of thing that people say of themselves: it says that it was in this stream, where nothing else says when.
+    """
+    clause = _asking_clause(reading, rules)
+    plain = spaced(clause)
+    whole = clause == reading.text or not any(carries(word, rules) for word in words(clause))  # "…, what was it": of oneself
+    happened = any(rule.episode.event.found(plain) for rule in rules)
+    personal = any(rule.person.first.found(plain) or any(slot.ask.found(plain) for slot in rule.slot) for rule in rules)
+    if whole or not reading.first or not happened or personal:
+        return reading
+    return replace(reading, text=clause, plain=plain, first=False, cues=reading.cues or ("here",))
+
+
 def _acts_on_author(person: str, reading: Reading, scene: Scene) -> bool:
     """Whether the named viewer only does something to the author ("Bob offered me …"): then nothing is asked about them."""
     said = words(reading.text)
@@ -221,6 +238,8 @@ def _streams(
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:
         return ()
+    if not people and not domains and any(kind.ask.found(reading.plain) for rule in scene.rules for kind in rule.happening):
+        reading = replace(reading, happened=True)  # after a kind of thing that happens here, and nothing else is named
     chosen = streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
     return chosen or (lately(scene.stream, scene.past) if domains and not people and reading.told else ())
 

@@ -148,7 +148,7 @@ def _content(document: Document) -> str:
 def _whom(document: Document, setting: Setting) -> str:
     if document.kind == "lore":
         return plain_name(document.provenance[0].removeprefix("lore:") if document.provenance else document.id)
-    if document.kind == "turn":
+    if document.kind in {"line", "turn"}:
         return setting.words.stream
     if document.kind == "reply" and not document.author:
         return setting.words.bot_said

@@ -76,7 +76,7 @@ def _said(who: str | None, text: str) -> str:
 
 def _trimmed(item: Evidence, history: _History, shown: _Shown) -> tuple[Evidence, str]:
     document = item.document
-    if document.kind == "turn":
+    if document.kind in {"line", "turn"}:
         return _trimmed_turn(item, history, shown)
     if document.kind != "lore" and _in_history(document, history):
         return item, "in_history"

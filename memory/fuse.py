@@ -80,6 +80,7 @@ def _score(document: Document, given: Mapping[str, float], fusion: Fusion) -> fl
         "worth": fusion.worth_prior,
         "slot": fusion.slot_weight,
         "beside": fusion.beside_weight,
+        "scene": fusion.scene_weight,
     }
     total = 0.0
     for channel in sorted(given):

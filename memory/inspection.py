@@ -25,7 +25,7 @@ from memory.timeline import Chronicle
 
 T = TypeVar("T")
 DATABASE = "memory.db"
-_STATEMENTS = ("message", "fact", "claim", "reply", "lore")  # turns repeat what their messages say
+_STATEMENTS = ("message", "fact", "claim", "reply", "lore")  # a stream's lines repeat what its messages say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ class SourceKind(StrEnum):
     RECALL = "recall"  # one viewer's own messages and facts, by the question
     CLAIMS = "claims"  # what others said about one viewer; never planned, asked along with the recall
     GRAPH = "graph"  # facts of whoever shares what is named
-    EPISODE = "episode"  # whole turns of one stream
+    EPISODE = "episode"  # what was said in one stream, by anybody
     LORE = "lore"
     STATE = "state"
 
@@ -122,7 +122,7 @@ class SourceRequest:
     viewer_id: str | None = None  # profile, recall; graph: who asks
     stream_id: str | None = None  # episode
     domains: tuple[str, ...] = ()  # state: request, note, relation, joke, channel
-    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's. Graph: between whom
+    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's. Graph: between whom. Episode: asked about
     lore_ids: tuple[str, ...] = ()  # lore: entries named outright; empty: search
     as_of: datetime | None = None  # valid time asked about
     exclude: tuple[str, ...] = ()  # message ids that must not come back (the batch itself)
@@ -170,7 +170,7 @@ class Document:
 
     id: str
     collection: str
-    kind: Literal["message", "turn", "reply", "fact", "claim", "lore"]
+    kind: Literal["message", "line", "turn", "reply", "fact", "claim", "lore"]  # turn: several lines, as older memories have
     text: str
     at: datetime  # when it was said
     provenance: tuple[str, ...]

@@ -78,7 +78,7 @@ class Parts:
     history: History
     surroundings: Surroundings
     caches: RecallCaches
-    slot: Slot
+    slots: tuple[Slot, Slot]  # of viewers, and of streams
     canon: LoreSource
     precedence: Precedence
     upkeep: Upkeep
@@ -264,7 +264,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         history=history,
         surroundings=surroundings,
         caches=caches,
-        slot=looking.slot,
+        slots=looking.slots,
         canon=looking.canon,
         precedence=ground.precedence,
         upkeep=upkeep,
@@ -284,18 +284,19 @@ class _Looking:
     """Where the memory looks, and what of it is warmed."""
 
     sources: dict[SourceKind, Source]
-    slot: Slot
+    slots: tuple[Slot, Slot]
     canon: LoreSource
 
 
 def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
     rules, caches = ground.rules, ground.caches
     dense = Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost)
-    lexical, slot = Lexical(reader, rules), Slot(ground.index, ground.embedder, rules)
+    lexical, beside = Lexical(reader, rules), Beside(reader, rules)
+    said, happened = (Slot(ground.index, ground.embedder, rules, happenings=which) for which in (False, True))
     near = Near(dense, ground.embedder, caches.texts, rules)
     canon = LoreSource(reader, ScopedSearch((dense, lexical), reader, caches.hits), caches.lore, near=near)
-    episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
-    personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
+    episodes = ScopedSearch((dense, lexical, happened), reader, caches.hits, rules=rules, around=beside)
+    personal = ScopedSearch((dense, lexical, said), reader, caches.hits, rules=rules, around=beside)
     viewer = ViewerSource(reader, personal, caches.profiles)
     sources: dict[SourceKind, Source] = {
         SourceKind.PROFILE: viewer,
@@ -305,4 +306,4 @@ def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
         SourceKind.LORE: canon,
         SourceKind.STATE: StateSource(reader, near=near),
     }
-    return _Looking(sources=sources, slot=slot, canon=canon)
+    return _Looking(sources=sources, slots=(said, happened), canon=canon)

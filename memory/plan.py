@@ -148,7 +148,12 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
             yield _graph(ask, query, exclude)
         for choice in ask.streams:
             yield SourceRequest(
-                kind=SourceKind.EPISODE, why=choice.why, query=query, stream_id=choice.stream_id, exclude=exclude
+                kind=SourceKind.EPISODE,
+                why=choice.why,
+                query=_query(ask, scene, without_when=True),
+                stream_id=choice.stream_id,
+                viewer_ids=tuple(person for person in ask.people if person != ask.reading.message.user.id),
+                exclude=exclude,
             )
 
 
@@ -229,10 +234,22 @@ def _near_records(ask: Ask, query: str, scene: Scene) -> SourceRequest:
     )
 
 
-def _query(ask: Ask, scene: Scene) -> str:
-    """Return what is searched for: the message without the bot's name, after the words it replies to."""
+def _query(ask: Ask, scene: Scene, *, without_when: bool = False) -> str:
+    """Return what is searched for: the message without the bot's name, after the words it replies to.
+
+    `without_when`: the words that only say in which stream it was, and nothing of what it was, are left out.
+    """
     parent = parent_of(ask.reading, scene.window)
-    return f"{parent.text} {ask.reading.text}" if parent else ask.reading.text
+    text = _without_when(ask.reading, scene.rules) if without_when else ask.reading.text
+    return f"{parent.text} {text}" if parent else text
+
+
+def _without_when(reading: Reading, rules: Sequence[Rules]) -> str:
+    plain = reading.plain
+    for rule in rules:
+        for phrases in (rule.episode.here, rule.episode.away, rule.episode.last, rule.episode.first):
+            plain = phrases.removed(plain)
+    return plain.strip() if plain != reading.plain and plain.strip() else reading.text
 
 
 def _merged(requests: Iterable[SourceRequest]) -> list[SourceRequest]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
-ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene"})
 USUAL_CHANNELS = ALL_CHANNELS - {"graph"}  # decision 0014
 
 
@@ -34,7 +34,7 @@ class Limits:
     viewers: int = 3  # targets of one plan
     viewers_max: int = 5
     viewer_hits: int = 3  # shown of each viewer's memory at most
-    episode_hits: int = 2
+    episode_hits: int = 3
     claim_hits: int = 2  # of what others say about a viewer, where the viewer's own memory has nothing; 0: never
     lore_hits: int = 2
     state_hits: int = 6
@@ -61,6 +61,7 @@ class Fusion:
     slot_weight: float = 0.4  # beside the weights above
     worth_prior: float = 0.4
     beside_weight: float = 0.4
+    scene_weight: float = 0.3  # among the lines of a stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,15 @@ class Gate:
     lead: float = 0.5
     gap: float = 0.3  # how far below the best of its source a hit may stay, 0 to 1
     levels: dict[str, float] = field(  # least fused score by kind of document, where fusion is by level
-        default_factory=lambda: {"message": 0.45, "fact": 0.5, "claim": 0.5, "turn": 0.1, "reply": 0.1, "lore": 0.0}
+        default_factory=lambda: {
+            "message": 0.45,
+            "fact": 0.5,
+            "claim": 0.5,
+            "line": 0.1,
+            "turn": 0.1,
+            "reply": 0.1,
+            "lore": 0.0,
+        }
     )
 
 
@@ -222,6 +231,7 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-slot": replace(full, channels=full.channels - {"slot"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
         "-beside": replace(full, channels=full.channels - {"beside"}),
+        "-scene": replace(full, channels=full.channels - {"scene"}),
         "+graph": replace(full, channels=full.channels | {"graph"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),
         "-coverage_check": replace(full, coverage_check=False),

@@ -145,8 +145,7 @@ class Recorder:
         lines = [line for line in episodes.rows_of_turn(connection, row) if line.turn_id == row.id]
         held_back = sorted({*map(clean, turn.held_viewers), *state_calls.held_in(connection, row.id)})
         left_out = self._ignored | set(held_back)
-        whole = episodes.turn_document(row, lines, stream)
-        documents = [*episodes.personal_documents(lines, stream, left_out), *([whole] if whole else [])]
+        documents = [*episodes.personal_documents(lines, stream, left_out), *episodes.line_documents(lines, stream)]
         put(connection, documents, {line.id: line.seq for line in lines})
         payload: dict[str, Any] = {"turn": row.id}
         held = {"held": held_back} if held_back else {}

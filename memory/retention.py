@@ -51,7 +51,7 @@ class Retainer:
             return
         limits, gone = self._limits, dict[str, int]()
         gone["messages"] = await self._documents(("message",), limits.message_days)
-        gone["episodes"] = await self._documents(("turn", "reply"), limits.episode_days)
+        gone["episodes"] = await self._documents(("line", "turn", "reply"), limits.episode_days)
         gone["facts"] = await self._statements("fact", limits.fact_days)
         gone["claims"] = await self._statements("claim", limits.claim_days)
         gone["lines"] = await self._lines()

@@ -17,7 +17,8 @@ LENGTH, PERSON, NUMBER, NAMING = 0.6, 0.25, 0.1, 0.05  # what each sign adds; to
 DENIAL = 0.35  # … and a guess that is put right, up to 1
 QUOTING = 0.3  # share that is left where others are quoted
 STATED = 0.85  # of a fact: as a message that says as much
-TOLD = 0.5  # of a turn against a message: what happened need not be rich in words
+TOLD = 0.5  # of a turn or a line against a message: what happened need not be rich in words
+OF_ONESELF = 0.25  # what a line of a stream loses where its author speaks of themselves: that is no event
 SHOUTED = 0.4  # share that is left of a line in capitals
 _LINK = re.compile(r"https?://\S+")
 # Three words at least. The first two hold no space and none holds an opening mark: there is one way to match, or to fail.
@@ -97,11 +98,14 @@ class Meaning:
     def __call__(self, kind: str, text: str) -> tuple[str, ...]:
         """Return the parts to embed, none where it needs no vector.
 
-        A message is one part, unless it says nothing of its author; of a turn or reply each line is one in which something is
-        said; anything else is one part.
+        A message is one part, unless it says nothing of its author; a line of a stream is one, questions too, unless next to
+        nothing is said in it; of a turn or reply each line is one in which something is said; anything else is one part.
         """
         if kind == "message":
             return (text,) if worth(text, self._rules) > 0 else ()
+        if kind == "line":
+            said = _unnamed(text)
+            return (said,) if _content(words(said), self._rules) >= LEAST_CONTENT else ()
         if kind in {"turn", "reply"}:
             return tuple(filter(self._telling, map(_unnamed, text.split("\n"))))
         return (text,)
@@ -127,7 +131,8 @@ class Weigher:
     def by_worth(self, documents: Iterable[Document]) -> list[tuple[str, float]]:
         """Return the documents with their worth, best first.
 
-        A message counts by what it says of its author, a turn or a reply by how much it says; statements count in full.
+        A message counts by what it says of its author, a line of a stream by how much it says of anything else, a turn or a
+        reply by how much it says; statements count in full.
         """
         scored = [(one.id, self._worth_of(one)) for one in documents]
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
@@ -144,9 +149,19 @@ class Weigher:
 def _weight(document: Document, rules: Sequence[Rules]) -> float:
     if document.kind == "message":
         return worth(document.text, rules)
+    if document.kind == "line":
+        return _told(_unnamed(document.text), rules)
     if document.kind in {"turn", "reply"}:
         return max(min(_content(words(_own(line)), rules), FULL) for line in document.text.split("\n")) / FULL * TOLD
     return STATED if document.kind in {"fact", "claim"} else 1.0
+
+
+def _told(text: str, rules: Sequence[Rules]) -> float:
+    """Return how much a line tells of what happens, up to `TOLD`: a command tells nothing, speaking of oneself less."""
+    if text.startswith("!"):
+        return 0.0
+    rich = min(_content(words(text), rules), FULL) / FULL * TOLD
+    return max(0.0, rich - OF_ONESELF * weighed(text, rules).person)
 
 
 def _own(text: str) -> str:

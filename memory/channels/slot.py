@@ -7,7 +7,7 @@ import numpy as np
 
 from memory.normalise import spaced
 from memory.ports import Embedder, VectorIndex, Vectors
-from memory.rules import Rules
+from memory.rules import Rules, SlotRule
 
 
 class Slot:
@@ -19,11 +19,14 @@ class Slot:
 
     name = "slot"
 
-    def __init__(self, index: VectorIndex, embedder: Embedder, rules: Sequence[Rules]) -> None:
-        """Embed nothing yet: `warm` does, or the first question of a kind."""
+    def __init__(self, index: VectorIndex, embedder: Embedder, rules: Sequence[Rules], *, happenings: bool = False) -> None:
+        """Take what viewers say of themselves, or with `happenings` what is told of a stream.
+
+        Embed nothing yet: `warm` does, or the first question of a kind.
+        """
         self._index = index
         self._embedder = embedder
-        self._rules = tuple(rules)
+        self._slots = tuple(slot for rule in rules for slot in (rule.happening if happenings else rule.slot))
         self._vectors: dict[str, Vectors] = {}
         self._embedding = asyncio.Lock()
 
@@ -33,12 +36,12 @@ class Slot:
         Raises:
             ModelUnavailable: the model failed; a later question tries again.
         """
-        for name in dict.fromkeys(slot.name for rule in self._rules for slot in rule.slot):
+        for name in dict.fromkeys(slot.name for slot in self._slots):
             await self._said(name)
 
     async def find(self, collection: str, query: str, limit: int) -> list[tuple[str, float]]:
         """Return the documents nearest to any sentence of the question's slots, with that cosine; none where it has no slot."""
-        names = slots_of(query, self._rules)
+        names = _asked(query, self._slots)
         if not names:
             return []
         return await self._index.search(collection, np.vstack([await self._said(name) for name in names]), limit)
@@ -46,12 +49,16 @@ class Slot:
     async def _said(self, name: str) -> Vectors:
         async with self._embedding:
             if name not in self._vectors:
-                sentences = [text for rule in self._rules for slot in rule.slot if slot.name == name for text in slot.say]
+                sentences = [text for slot in self._slots if slot.name == name for text in slot.say]
                 self._vectors[name] = await self._embedder.embed(sentences)
             return self._vectors[name]
 
 
 def slots_of(query: str, rules: Sequence[Rules]) -> tuple[str, ...]:
     """Return the names of the slots that a question is after, in the order of the rules."""
+    return _asked(query, [slot for rule in rules for slot in rule.slot])
+
+
+def _asked(query: str, slots: Sequence[SlotRule]) -> tuple[str, ...]:
     plain = spaced(query)
-    return tuple(dict.fromkeys(slot.name for rule in rules for slot in rule.slot if slot.ask.found(plain)))
+    return tuple(dict.fromkeys(slot.name for slot in slots if slot.ask.found(plain)))

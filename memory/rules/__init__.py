@@ -98,7 +98,7 @@ class StateRules(_Table):
 
 
 class SlotRule(_Table):
-    """One kind of thing that viewers say about themselves, and are asked for."""
+    """One kind of thing that viewers say about themselves, or that is told of a stream, and is asked for."""
 
     name: str
     ask: PhraseList  # words of a question that is after it
@@ -141,6 +141,7 @@ class Rules(_Table):
     denial: PhraseList = Phrases()  # Begins by rejecting a guess; what follows says how it is
     shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
     slot: tuple[SlotRule, ...] = ()
+    happening: tuple[SlotRule, ...] = ()  # kinds of things that happen in a stream, and are asked for
 
 
 def load_rules(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Rules, ...]:

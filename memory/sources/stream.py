@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
-from memory.block import TURN_LINES
-from memory.channels.scoped import Asking, ScopedSearch
+from memory.channels import scene
+from memory.channels.scene import Scene
+from memory.channels.scoped import CHANNEL_SHARE, Asking, ScopedSearch
 from memory.fuse import fuse
-from memory.model import Document, Ranking, SourceRequest
+from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
 from memory.sources import Found
 from memory.store.collections import collection_name
 
 PASSAGES = 4  # best hits that are shown with what was said around them
-LINES = 3  # lines on either side of it that are read, at most
+PASSAGE_LINES = 5  # of one passage
+BESIDE = 2  # lines on either side of a hit
+PAUSE = timedelta(minutes=2)  # what is further away belongs to another scene
 
 
 class StreamSource:
@@ -21,9 +25,10 @@ class StreamSource:
     def __init__(self, reader: MemoryReader, search: ScopedSearch) -> None:
         self._reader = reader
         self._search = search
+        self._scenes = Scene(reader)
 
     async def ask(self, request: SourceRequest, asking: Asking) -> Found:
-        """Return the turns that say something to the question, the best ones as passages.
+        """Return the lines that say something to the question, the best ones as passages; a line is in one of them alone.
 
         An answer seldom repeats the words of what it answers: it stands a line or two beside them.
         """
@@ -37,25 +42,65 @@ class StreamSource:
             limit=asking.recipe.limits.episode_hits,
             belongs=lambda document: document.stream_id == request.stream_id,
         )
-        best = [evidence.document for evidence in fuse(rankings, asking.recipe)[:PASSAGES]]
-        beside = await self._reader.around([document.id for document in best], LINES)
-        passages = {document.id: passage(document, *beside.get(document.id, ([], []))) for document in best}
-        return Found(rankings=tuple(_shown(ranking, passages) for ranking in rankings))
+        if scene.NAME in asking.recipe.channels:
+            rankings.append(await self._told(request, asking, rankings))
+        order = [evidence.document for evidence in fuse(rankings, asking.recipe)]
+        beside = await self._reader.around([document.id for document in order[: PASSAGES * PASSAGE_LINES]], BESIDE)
+        passages, covered = _passages(order, beside)
+        return Found(rankings=tuple(_shown(ranking, passages, covered) for ranking in rankings))
+
+    async def _told(self, request: SourceRequest, asking: Asking, rankings: Sequence[Ranking]) -> Ranking:
+        found = {candidate.document.id: candidate.document for ranking in rankings for candidate in ranking.candidates}
+        hits = await asking.trace.run(
+            f"{request.name}/{scene.NAME}",
+            self._scenes.weigh(found.values(), request.viewer_ids),
+            within=asking.recipe.deadlines.source_seconds * (1 - CHANNEL_SHARE) / 2,
+            otherwise=[],
+        )
+        candidates = (
+            Candidate(document=found[id_], channel=scene.NAME, score=score, rank=rank)
+            for rank, (id_, score) in enumerate(hits, start=1)
+        )
+        return Ranking(request=request, channel=scene.NAME, candidates=tuple(candidates))
+
+
+def _passages(
+    order: Sequence[Document], beside: dict[str, tuple[list[Document], list[Document]]]
+) -> tuple[dict[str, Document], set[str]]:
+    """Return the best hits as passages, and the ids of the hits that stand in one of them as what was said beside."""
+    passages: dict[str, Document] = {}
+    covered: set[str] = set()
+    for document in order:
+        if len(passages) == PASSAGES:
+            break
+        if document.id in covered:
+            continue
+        before, after = beside.get(document.id, ([], []))
+        passages[document.id] = passage(document, before, after)
+        shown = set(passages[document.id].provenance)
+        covered |= {one.id for one in (*before, *after) if shown.issuperset(one.provenance)}
+    return passages, covered - passages.keys()
 
 
 def passage(hit: Document, before: Sequence[Document], after: Sequence[Document]) -> Document:
-    """Return the hit with the lines before and after it, `TURN_LINES` in all, each with its provenance.
+    """Return the hit with the lines before and after it, `PASSAGE_LINES` in all, each with its provenance.
 
-    The id and the time are the hit's. One of more lines than that stays as it is.
+    The id and the time are the hit's. One of more lines than that stays as it is, and what was said long before or long after
+    it is left out.
     """
     own = _lines(hit)
-    room = TURN_LINES - len(own)
+    room = PASSAGE_LINES - len(own)
     if not own or room <= 0:
         return hit
-    later = [line for document in after for line in _lines(document)][: room - room // 2]
-    earlier = [line for document in before for line in _lines(document)][-(room // 2) :] if room > 1 else []
+    later = [line for document in after if _near(document, hit) for line in _lines(document)][: room - room // 2]
+    earlier = [line for document in before if _near(document, hit) for line in _lines(document)]
+    earlier = earlier[-(room // 2) :] if room > 1 else []
     lines = [*earlier, *own, *later]
     return replace(hit, kind="turn", text="\n".join(text for _, text in lines), provenance=tuple(source for source, _ in lines))
+
+
+def _near(document: Document, hit: Document) -> bool:
+    return abs(document.at - hit.at) <= PAUSE
 
 
 def _lines(document: Document) -> list[tuple[str, str]]:
@@ -64,11 +109,12 @@ def _lines(document: Document) -> list[tuple[str, str]]:
     return list(zip(document.provenance, texts, strict=True)) if len(texts) == len(document.provenance) else []
 
 
-def _shown(ranking: Ranking, passages: dict[str, Document]) -> Ranking:
+def _shown(ranking: Ranking, passages: dict[str, Document], covered: set[str]) -> Ranking:
     return replace(
         ranking,
         candidates=tuple(
             replace(candidate, document=passages.get(candidate.document.id, candidate.document))
             for candidate in ranking.candidates
+            if candidate.document.id not in covered
         ),
     )

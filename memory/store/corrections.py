@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from memory.normalise import words
 from memory.store.document_writes import LINE, put
-from memory.store.episodes import TURN, lines_by_id, personal_documents, rows_of_turn, turn_document, turn_row
+from memory.store.episodes import TURN, line_documents, lines_by_id, personal_documents, rows_of_turn, turn_document, turn_row
 from memory.store.erase import Erasure, remove_documents, resting_on
 from memory.store.rows import Values
 from memory.store.scrub import clean, clean_or_none
@@ -71,6 +71,9 @@ def rewrite(connection: Connection, texts: Mapping[str, str], command_id: str | 
             erasure.rewritten += put(
                 connection, personal_documents(fresh, stream_for(connection, document.stream_id), left_out)
             )
+        elif document.kind == "line":
+            fresh = list(lines_by_id(connection, document.provenance).values())
+            erasure.rewritten += put(connection, line_documents(fresh, stream_for(connection, document.stream_id)))
         elif document.kind == "turn":
             erasure.rewritten += _turn_again(connection, document.provenance)
         else:

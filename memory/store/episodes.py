@@ -1,4 +1,4 @@
-"""What happened: lines and turns, and the two memories made of them, one split by author and one of whole turns.
+"""What happened: lines and turns, and the two memories made of the lines, one split by author and one by stream.
 
 Everything here is derived from the rows alone, with ids made from theirs: doing it again gives the same documents.
 """
@@ -210,8 +210,25 @@ def _is_own_speech(row: Row[Any]) -> bool:
     return row.deleted_at is None and bool(row.text.strip()) and not elsewhere
 
 
+def line_documents(rows: Iterable[Row[Any]], stream: Stream) -> list[Document]:
+    """Return one document a living line, `Name: text`, in the stream's memory."""
+    return [
+        Document(
+            id=derived_id("line", row.id),
+            collection=collection_name("stream", stream.id),
+            kind="line",
+            text=spoken(row),
+            at=moment(row.at),
+            provenance=(row.id,),
+            stream_id=stream.id,
+        )
+        for row in rows
+        if row.deleted_at is None
+    ]
+
+
 def turn_document(turn: Row[Any], rows: Iterable[Row[Any]], stream: Stream) -> Document | None:
-    """Return the turn's document in the stream's memory, `Name: text` a line; None if all of it was deleted."""
+    """Return the one document of a whole turn, as older memories have it (docs/decisions/0018); None if all was deleted."""
     living = [row for row in rows if row.deleted_at is None and row.turn_id == turn.id]
     if not living:
         return None

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, or_, select
+from sqlalchemy import Row, Select, and_, case, func, or_, select
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
 from memory.relations import Edge
+from memory.scene import SceneLine
 from memory.store import beliefs, fulltext, graph
 from memory.store.collections import collection_name
 from memory.store.database import Database
@@ -18,7 +19,7 @@ from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.lore import ENTRY, entry_of
 from memory.store.rows import document_of, history_of, state_of, stream_of
 from memory.store.scrub import clean
-from memory.store.stamps import milliseconds
+from memory.store.stamps import milliseconds, moment
 from memory.store.state import STATE
 from memory.store.streams import STREAM
 from memory.store.viewers import ViewerBook
@@ -35,6 +36,20 @@ _PARENT = _WORDS.where(_NEAR.c.id == _SAID.c.reply_to, _SHOWN).scalar_subquery()
 _BEFORE = _WORDS.where(_SHOWN, _NEAR.c.seq < _SAID.c.seq).order_by(_NEAR.c.seq.desc()).scalar_subquery()
 _AFTER = _WORDS.where(_SHOWN, _NEAR.c.seq > _SAID.c.seq).order_by(_NEAR.c.seq).scalar_subquery()
 _BESIDE = select(_SAID.c.id, func.coalesce(_PARENT, _BEFORE).label("before"), _AFTER.label("after"))
+_FEW = 60  # characters of a line of a scene
+_BADGES = func.json_extract(_NEAR.c.detail, "$.badges")
+_HOSTS = or_(_NEAR.c.kind == "notice", *(_BADGES.contains(f'"{badge}"') for badge in ("broadcaster", "moderator")))
+_IS_BOT = func.coalesce(func.json_extract(_NEAR.c.detail, "$.is_bot"), 0)
+_SCENES = select(
+    _SAID.c.id,
+    (_NEAR.c.seq - _SAID.c.seq).label("place"),
+    _NEAR.c.kind,
+    _NEAR.c.viewer_id,
+    _NEAR.c.at,
+    func.substr(_NEAR.c.text, 1, _FEW).label("text"),
+    case((_NEAR.c.seq == _SAID.c.seq, and_(_HOSTS, _IS_BOT == 0)), else_=False).label("hosts"),
+).join(_NEAR, _NEAR.c.stream_id == _SAID.c.stream_id)
+_SHOWN_OR_NOTICE = and_(_NEAR.c.deleted_at.is_(None), _NEAR.c.hidden.is_(False))
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
 
 
@@ -116,6 +131,24 @@ class Reader:
         """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it."""
         rows = await self._rows(*(_BESIDE.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
         return {row.id: (row.before or "", row.after or "") for row in rows}
+
+    async def scenes(self, line_ids: Sequence[str], after: int) -> dict[str, list[SceneLine]]:
+        """Return, for each line, the line before it, itself, and up to `after` lines behind it, in their order."""
+        near = _NEAR.c.seq.between(_SAID.c.seq - 1, _SAID.c.seq + after)
+        wanted = _SCENES.where(near, _SHOWN_OR_NOTICE).order_by(_SAID.c.seq, _NEAR.c.seq)
+        found: dict[str, list[SceneLine]] = {}
+        for row in await self._rows(*(wanted.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids))):
+            found.setdefault(row.id, []).append(
+                SceneLine(
+                    place=row.place,
+                    kind=row.kind,
+                    viewer_id=row.viewer_id,
+                    at=moment(row.at),
+                    text=row.text,
+                    hosts=bool(row.hosts),
+                )
+            )
+        return found
 
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
         """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.

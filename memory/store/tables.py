@@ -138,7 +138,7 @@ class DocumentRow(Row, table=True):
     seq: int | None = _key()
     id: str
     collection: str
-    kind: str = Field(sa_type=String(8))  # message | turn | reply | fact | claim | lore
+    kind: str = Field(sa_type=String(8))  # message | line | turn | reply | fact | claim | lore
     subject: str | None = None
     author: str | None = None
     stream_id: str | None = None
