@@ -96,6 +96,7 @@ class SlotRule(_Table):
 
     name: str
     ask: PhraseList  # words of a question that is after it
+    facts: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()  # slots of the extraction that answer it; none: any may
     say: tuple[str, ...]  # sentences that say it, compared by meaning
     number: bool = False  # what answers it holds a number
     lasting: bool = True  # holds until something changes it: where one lives, not when something takes place

@@ -35,6 +35,7 @@ _PARENT = _WORDS.where(_NEAR.c.id == _SAID.c.reply_to, _SHOWN).scalar_subquery()
 _BEFORE = _WORDS.where(_SHOWN, _NEAR.c.seq < _SAID.c.seq).order_by(_NEAR.c.seq.desc()).scalar_subquery()
 _AFTER = _WORDS.where(_SHOWN, _NEAR.c.seq > _SAID.c.seq).order_by(_NEAR.c.seq).scalar_subquery()
 _BESIDE = select(_SAID.c.id, func.coalesce(_PARENT, _BEFORE).label("before"), _AFTER.label("after"))
+_TYPED = select(DOCUMENT, FACT.c.predicate).select_from(DOCUMENT.outerjoin(FACT, FACT.c.id == DOCUMENT.c.id))
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
 
 
@@ -80,7 +81,7 @@ class Reader:
 
     async def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """Return the living documents among `ids`; erased and superseded ones are missing."""
-        living = [select(DOCUMENT).where(DOCUMENT.c.id.in_(piece), DOCUMENT.c.superseded.is_(False)) for piece in chunks(ids)]
+        living = [_TYPED.where(DOCUMENT.c.id.in_(piece), DOCUMENT.c.superseded.is_(False)) for piece in chunks(ids)]
         return {row.id: document_of(row) for row in await self._rows(*living)}
 
     def forget_viewers(self) -> None:
@@ -141,7 +142,9 @@ class Reader:
             true = and_(
                 func.coalesce(FACT.c.valid_at, DOCUMENT.c.at) <= at, or_(FACT.c.invalid_at.is_(None), FACT.c.invalid_at > at)
             )
-        found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true, RESTS_ON_LIVING_LINES)
+        found = (
+            select(DOCUMENT, FACT.c.predicate).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true, RESTS_ON_LIVING_LINES)
+        )
         newest = (func.coalesce(FACT.c.valid_at, DOCUMENT.c.at).desc(), DOCUMENT.c.seq.desc())
         return [document_of(row) for row in await self._rows(found.order_by(*newest))]
 
