@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memory.normalise import spaced
 from memory.ports import Embedder, VectorIndex, Vectors
-from memory.rules import Rules
+from memory.rules import Rules, slots_of
 
 
 class Slot:
@@ -49,9 +48,3 @@ class Slot:
                 sentences = [text for rule in self._rules for slot in rule.slot if slot.name == name for text in slot.say]
                 self._vectors[name] = await self._embedder.embed(sentences)
             return self._vectors[name]
-
-
-def slots_of(query: str, rules: Sequence[Rules]) -> tuple[str, ...]:
-    """Return the names of the slots that a question is after, in the order of the rules."""
-    plain = spaced(query)
-    return tuple(dict.fromkeys(slot.name for rule in rules for slot in rule.slot if slot.ask.found(plain)))

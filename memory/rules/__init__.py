@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memory.errors import BotMemoryError
-from memory.normalise import fold
+from memory.normalise import fold, spaced
 from memory.phrases import Phrases, compiled
 
 FOLDER = Path(__file__).parent
@@ -52,6 +52,7 @@ class PersonRules(_Table):
     first_not: PhraseList  # looks like it and is not: taken out before
     second: PhraseList  # the bot, where the message addresses it
     third: PhraseList  # somebody named before: "lui", "her"
+    thing: PhraseList = Phrases()  # something named before, or of the author's that goes without saying: "it"
     acted_on: WordSet  # the author as the one to whom another does something: "mi", "me"
 
 
@@ -136,6 +137,12 @@ class Rules(_Table):
     denial: PhraseList = Phrases()  # Begins by rejecting a guess; what follows says how it is
     shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
     slot: tuple[SlotRule, ...] = ()
+
+
+def slots_of(query: str, rules: Sequence[Rules]) -> tuple[str, ...]:
+    """Return the names of the slots that a question is after, in the order of the rules."""
+    plain = spaced(query)
+    return tuple(dict.fromkeys(slot.name for rule in rules for slot in rule.slot if slot.ask.found(plain)))
 
 
 def load_rules(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Rules, ...]:
