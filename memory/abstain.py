@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from memory.kinds import known_first, of_the_kind
 from memory.language import content_stems
 from memory.latest import newest_wins
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
@@ -42,11 +43,12 @@ def gate(
         return tuple(_first(evidence, recipe.limits)), ()
     vouched = [item for item in evidence if plan.explicit_recall or (_vouched(item, limits) and _fitting(item, rules))]
     if not plan.explicit_recall:
-        vouched = _answering(vouched, recipe)
+        vouched = _answering(of_the_kind(vouched, rules), recipe)
     strong = [item for item in vouched if _level(item, recipe) >= _floor(item, recipe, explicit=plan.explicit_recall)]
     kept = _first(strong if plan.explicit_recall else _near_the_best(strong, recipe), recipe.limits)
     kept = list(newest_wins(kept, plan, rules))
     if not plan.explicit_recall:
+        kept = known_first(kept, plan, rules, level=lambda item: _level(item, recipe))
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
         kept = [item for item in kept if item.request.kind is not SourceKind.PROFILE or _asked_for(item, kept, searched)]

@@ -19,6 +19,7 @@ PUBLIC = frozenset(
     {"joke", "request", "channel"}
 )  # domains that say all there is: no search in the author's messages beside them
 OWNED = frozenset({"request", "note", "relation"})  # domains whose records belong to viewers
+LEAST_SAID, LEAST_KNOWN = 5, 0.15  # words of a text, and share of a language's small words, from which it is of that language
 NEAR_LINES = 6  # lines back in which a pronoun finds its person
 
 
@@ -50,6 +51,7 @@ class Ask:
     streams: tuple[StreamChoice, ...] = ()
     covered: str = ""
     as_of: datetime | None = None
+    guessed: bool = False  # nobody is named: it may be about its author, and need not be about memory at all
 
     @property
     def anything(self) -> bool:
@@ -92,7 +94,31 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )
-    return _checked(ask, people, scene)
+    return _guessed(_checked(ask, people, scene), scene)
+
+
+def _guessed(ask: Ask, scene: Scene) -> Ask:
+    """Return the ask, about its author where it names nobody and may still be about them.
+
+    That is a question after the day of something of which only a pronoun speaks ("in which month is it?"), and one in a
+    language that has no rules here, whose words for its author are not known.
+    """
+    reading = ask.reading
+    if ask.anything or ask.covered or reading.world or reading.second:
+        return ask
+    fleeting = any(not slot.lasting and slot.ask.found(reading.plain) for rule in scene.rules for slot in rule.slot)
+    dated = fleeting and any(rule.person.thing.found(reading.plain) for rule in scene.rules)
+    why = (
+        "asks when something of theirs is" if dated else "asks in a language without rules" if _foreign(reading, scene) else ""
+    )
+    return replace(ask, people={reading.message.user.id: why}, guessed=True) if why else ask
+
+
+def _foreign(reading: Reading, scene: Scene) -> bool:
+    """Whether hardly a small word of any language stands in a text that is long enough to have some."""
+    said = words(reading.text)
+    known = max((sum(word in rule.stop for word in said) for rule in scene.rules), default=0)
+    return len(said) >= LEAST_SAID and known < len(said) * LEAST_KNOWN
 
 
 def _of_this_chat(reading: Reading) -> bool:

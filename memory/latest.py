@@ -24,6 +24,12 @@ def newest_wins(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]
     return tuple(item for item in evidence if not any(_replaces(newer, item) for newer in changing))
 
 
+def asks_of_the_past(query: str, rules: Sequence[Rules]) -> bool:
+    """Return whether the question asks how something was."""
+    plain = spaced(query)
+    return any(table.found(plain) for rule in rules for table in (rule.before, rule.ago, rule.was, rule.episode.remote))
+
+
 def _personal(item: Evidence) -> bool:
     return item.request.kind is SourceKind.RECALL and item.document.kind in {"message", "fact"}
 
@@ -32,18 +38,12 @@ def _asked(item: Evidence, rules: Sequence[Rules]) -> bool:
     """Whether it speaks of what the question is after, and that is something which holds until it changes."""
     plain = spaced(item.request.query)
     fleeting = any(slot.ask.found(plain) for rule in rules for slot in rule.slot if not slot.lasting)
-    return item.channels.get("slot", -1.0) >= SAME_KIND and not fleeting and not _past(item, rules)
+    return item.channels.get("slot", -1.0) >= SAME_KIND and not fleeting and not asks_of_the_past(item.request.query, rules)
 
 
 def _changes(item: Evidence, rules: Sequence[Rules]) -> bool:
     plain = spaced(item.document.text)
     return any(rule.change.found(plain) for rule in rules)
-
-
-def _past(item: Evidence, rules: Sequence[Rules]) -> bool:
-    """Whether the question asks how something was."""
-    plain = spaced(item.request.query)
-    return any(table.found(plain) for rule in rules for table in (rule.before, rule.ago, rule.was, rule.episode.remote))
 
 
 def _replaces(newer: Evidence, older: Evidence) -> bool:

@@ -179,6 +179,7 @@ class Document:
     stream_id: str | None = None
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
+    about: str = ""  # of a fact or claim, what kind of thing it states: its slot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

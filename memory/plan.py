@@ -100,7 +100,7 @@ def _told(asks: Iterable[Ask]) -> Iterable[str]:
 
 def _asks_memory(ask: Ask) -> bool:
     personal = ask.people or ask.streams or OWNED.intersection(ask.domains)
-    return bool(personal) and not ask.covered and ask.reading.question and bool(ask.reading.addressed)
+    return bool(personal) and not ask.covered and not ask.guessed and ask.reading.question and bool(ask.reading.addressed)
 
 
 def _targets(readings: Sequence[Reading], asks: Sequence[Ask], scene: Scene) -> tuple[tuple[Target, ...], list[str]]:

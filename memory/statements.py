@@ -80,3 +80,8 @@ class Fact:
     def current(self, at: datetime) -> bool:
         """Whether it is believed, and nothing has ended it by `at`; what was only ever so for a while is, until then."""
         return self.expired_at is None and (self.invalid_at is None or self.invalid_at > at)
+
+
+def slot_of(predicate: str) -> str:
+    """Return the name of a predicate's slot: `home` of `not:home`, `pet` of `pet:rex`."""
+    return predicate.removeprefix(ENDED).partition(":")[0]

@@ -54,11 +54,6 @@ class Slot:
             return self._vectors[name]
 
 
-def slots_of(query: str, rules: Sequence[Rules]) -> tuple[str, ...]:
-    """Return the names of the slots that a question is after, in the order of the rules."""
-    return _asked(query, [slot for rule in rules for slot in rule.slot])
-
-
 def _asked(query: str, slots: Sequence[SlotRule]) -> tuple[str, ...]:
     plain = spaced(query)
     return tuple(dict.fromkeys(slot.name for slot in slots if slot.ask.found(plain)))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memory.errors import BotMemoryError
-from memory.normalise import fold
+from memory.normalise import fold, spaced
 from memory.phrases import Phrases, compiled
 
 FOLDER = Path(__file__).parent
@@ -53,6 +53,7 @@ class PersonRules(_Table):
     first_not: PhraseList  # looks like it and is not: taken out before
     second: PhraseList  # the bot, where the message addresses it
     third: PhraseList  # somebody named before: "lui", "her"
+    thing: PhraseList = Phrases()  # something named before, or of the author's that goes without saying: "it"
     acted_on: WordSet  # the author as the one to whom another does something: "mi", "me"
     sure: WordSet = frozenset()  # words that are the author's beyond doubt; others may be nouns or another's verbs
     bot: PhraseList = Phrases()  # the bot as the one who does it, said outright: then only sure words are the author's
@@ -102,6 +103,7 @@ class SlotRule(_Table):
 
     name: str
     ask: PhraseList  # words of a question that is after it
+    facts: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()  # slots of the extraction that answer it; none: any may
     say: tuple[str, ...]  # sentences that say it, compared by meaning
     number: bool = False  # what answers it holds a number
     lasting: bool = True  # holds until something changes it: where one lives, not when something takes place
@@ -142,6 +144,12 @@ class Rules(_Table):
     shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
     slot: tuple[SlotRule, ...] = ()
     happening: tuple[SlotRule, ...] = ()  # kinds of things that happen in a stream, and are asked for
+
+
+def slots_of(query: str, rules: Sequence[Rules]) -> tuple[str, ...]:
+    """Return the names of the slots that a question is after, in the order of the rules."""
+    plain = spaced(query)
+    return tuple(dict.fromkeys(slot.name for rule in rules for slot in rule.slot if slot.ask.found(plain)))
 
 
 def load_rules(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Rules, ...]:

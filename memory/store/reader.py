@@ -50,6 +50,7 @@ _SCENES = select(
     case((_NEAR.c.seq == _SAID.c.seq, and_(_HOSTS, _IS_BOT == 0)), else_=False).label("hosts"),
 ).join(_NEAR, _NEAR.c.stream_id == _SAID.c.stream_id)
 _SHOWN_OR_NOTICE = and_(_NEAR.c.deleted_at.is_(None), _NEAR.c.hidden.is_(False))
+_TYPED = select(DOCUMENT, FACT.c.predicate).select_from(DOCUMENT.outerjoin(FACT, FACT.c.id == DOCUMENT.c.id))
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
 
 
@@ -95,7 +96,7 @@ class Reader:
 
     async def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """Return the living documents among `ids`; erased and superseded ones are missing."""
-        living = [select(DOCUMENT).where(DOCUMENT.c.id.in_(piece), IN_SIGHT) for piece in chunks(ids)]
+        living = [_TYPED.where(DOCUMENT.c.id.in_(piece), IN_SIGHT) for piece in chunks(ids)]
         return {row.id: document_of(row) for row in await self._rows(*living)}
 
     def forget_viewers(self) -> None:
@@ -174,7 +175,9 @@ class Reader:
             true = and_(
                 func.coalesce(FACT.c.valid_at, DOCUMENT.c.at) <= at, or_(FACT.c.invalid_at.is_(None), FACT.c.invalid_at > at)
             )
-        found = select(DOCUMENT).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true, RESTS_ON_LIVING_LINES)
+        found = (
+            select(DOCUMENT, FACT.c.predicate).join(FACT, FACT.c.id == DOCUMENT.c.id).where(own, true, RESTS_ON_LIVING_LINES)
+        )
         newest = (func.coalesce(FACT.c.valid_at, DOCUMENT.c.at).desc(), DOCUMENT.c.seq.desc())
         return [document_of(row) for row in await self._rows(found.order_by(*newest))]
 

@@ -8,6 +8,7 @@ from sqlalchemy import Row
 
 from memory.events import BotIdentity, BotReply, Channel, Emote, Line, Message, Notice, Viewer
 from memory.model import Document, HistoryLine, StateRecord, Stream
+from memory.statements import slot_of
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
 
@@ -194,6 +195,7 @@ def document_of(row: Row[Any], **known: int | None) -> Document:
         stream_id=row.stream_id,
         valid_at=moment(row.valid_at),
         invalid_at=moment(known.get("invalid_at", row.invalid_at)),
+        about=slot_of(getattr(row, "predicate", None) or ""),
     )
 
 

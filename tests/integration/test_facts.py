@@ -41,6 +41,12 @@ async def test_a_fact_stands_in_the_profile_and_says_nothing_twice(tmp_path: Pat
         assert only.subject == "101"
 
 
+async def test_a_question_of_one_kind_gets_no_fact_of_another(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await past(memory, line("m1", "vivo a Torino"), line("m2", "ho un gatto di nome Birba"))
+        assert {source for item in await items(memory, "in che città vivo?") for source in item.provenance} == {"m1"}
+
+
 async def test_what_is_no_statement_becomes_no_fact(tmp_path: Path) -> None:
     async with opened(tmp_path) as memory:
         texts = ("dove vivi?", "vivo sulla luna, scherzo", "se vivessi a Roma...", "sono il moderatore", "Bob vive a Lecce")

@@ -290,3 +290,16 @@ def test_hostile_lines_are_read_to_their_end(extractor: RuleExtractor, text: str
 def test_the_same_lines_give_the_same_statements(extractor: RuleExtractor) -> None:
     lines = ("ho un gatto di nome Birba e suono il basso", "I live in Leeds")
     assert said(extractor, *lines) == said(extractor, *lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "odio stirare le camicie, le odio, basta",
+        "detesto il giardinaggio, butto tutto",
+        "I hate ironing, I really hate it",
+        "just broke another plate, I hate cooking",
+    ],
+)
+def test_a_taste_in_anger_is_no_fact(extractor: RuleExtractor, text: str) -> None:
+    assert pairs(extractor, text) == []

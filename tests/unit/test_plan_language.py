@@ -286,3 +286,44 @@ def test_a_question_about_the_bot_reaches_its_canon_alone(text: str) -> None:
 @pytest.mark.parametrize(("text", "viewer"), NAMED)
 def test_a_question_about_somebody_named_reaches_their_memory(text: str, viewer: str) -> None:
     assert viewer in about(plan_for(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nuvola which prize did the jury give me?",  # "give me" is no courtesy where somebody gives
+        "nuvola does garlic suit me or not",
+        "nuvola who taught me the drums?",
+        "nuvola did the coach pick me",
+    ],
+)
+def test_what_others_do_to_the_author_is_about_the_author(text: str) -> None:
+    assert about(plan_for(text)) == {"2"}
+
+
+@pytest.mark.parametrize(
+    "text", ["nuvola give me a joke about cats", "nuvola let me think, is it raining?", "nuvola trust me on this?"]
+)
+def test_courtesies_and_set_phrases_are_not_about_the_author(text: str) -> None:
+    assert about(plan_for(text)) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nuvola which weekend will they finally show it? what day?",
+        "nuvola in che mese si va a ritirarla?",
+        "nuvola quando peut-on visiter notre petit atelier?",
+        "nuvola welches instrument habe ich gelernt?",
+    ],
+)
+def test_a_question_that_names_nobody_and_may_be_about_its_author_asks_quietly(text: str) -> None:
+    plan = plan_for(text)
+    assert about(plan) == {"2"}
+    assert not plan.asks_memory  # it may need no memory at all: not knowing is no answer then
+    assert any("names the bot" in reason for reason in plan.reasons)
+
+
+@pytest.mark.parametrize("text", ["nuvola when does winter begin in norway", "nuvola in che mese fioriscono i mandorli?"])
+def test_a_question_after_a_date_of_the_world_asks_nothing(text: str) -> None:
+    assert plan_for(text).requests == ()

@@ -9,9 +9,9 @@ from fakes.memory_index import MemoryIndex
 from fakes.memory_reader import InMemoryReader
 
 from memory.channels.lexical import Lexical
-from memory.channels.slot import Slot, slots_of
+from memory.channels.slot import Slot
 from memory.errors import ModelUnavailable
-from memory.rules import load_rules
+from memory.rules import load_rules, slots_of
 
 RULES = load_rules(("it", "en"))
 

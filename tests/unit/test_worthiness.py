@@ -140,3 +140,48 @@ def test_what_happened_means_its_telling_lines_without_their_names(kind: str) ->
 def test_facts_and_canon_are_embedded_as_they_are() -> None:
     assert Meaning(RULES)("fact", "ok") == ("ok",)
     assert Meaning(RULES)("lore", "a\nb") == ("a\nb",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "odio i lunedì in ufficio, li odio, non ne posso più",
+        "mi si è appena rotto il forno nuovo, odio le cene eleganti",
+        "detesto questo frigorifero, giuro lo butto dalla finestra",
+        "i hate plumbing with passion and i really hate wrenches",
+        "just lost my whole save file again, i hate farming games",
+        "hate this oven, im selling everything in the kitchen",
+    ],
+)
+def test_what_is_said_in_anger_says_nothing_of_its_author(text: str) -> None:
+    assert worth(text, RULES) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "l'anno scorso ho vinto il nobel per la pigrizia domestica",
+        "il mio maggiordomo stira anche le calze della domenica",
+        "faccio il cuoco del papa nei giorni festivi",
+        "i won an oscar for best snoring last winter",
+        "my butler polishes the private jet every morning",
+        "being a billionaire gets boring after the third yacht",
+    ],
+)
+def test_what_hardly_anybody_has_or_has_won_is_a_boast(text: str) -> None:
+    assert worth(text, RULES) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "odio le olive verdi da quando ero piccolo",
+        "ho vinto il torneo di bocce del paese",
+        "mio zio guida un jet di linea della compagnia",
+        "i hate olives since i was a kid",
+        "i won the chili contest at our village fair",
+        "just moved to leeds and i love the canals",
+    ],
+)
+def test_plain_tastes_and_small_victories_count(text: str) -> None:
+    assert worth(text, RULES) > 0.3

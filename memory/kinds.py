@@ -1,0 +1,87 @@
+"""What kind of thing a question is after, against what is known to be stated: facts have a slot. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory.latest import asks_of_the_past
+from memory.model import Evidence, Plan, SourceKind
+from memory.normalise import spaced
+from memory.rules import Rules
+
+_PERSONAL = frozenset({SourceKind.PROFILE, SourceKind.RECALL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The slots of facts that answer a question; none: any fact may."""
+
+    facts: frozenset[str] = frozenset()
+    one: bool = False  # the question is after one kind of thing, as it is now
+
+
+def wanted_by(query: str, rules: Sequence[Rules]) -> Wanted:
+    """Return which facts answer a question: any, where it is after no known kind of thing, or after a date."""
+    plain = spaced(query)
+    asked: dict[str, set[str]] = {}
+    for slot in (slot for rule in rules for slot in rule.slot if slot.ask.found(plain)):
+        asked.setdefault(slot.name, set()).update(slot.facts)
+    if not asked or not all(asked.values()):
+        return Wanted()
+    return Wanted(facts=frozenset[str]().union(*asked.values()), one=len(asked) == 1 and not asks_of_the_past(query, rules))
+
+
+def of_the_kind(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> list[Evidence]:
+    """Return the evidence without a viewer's facts that are known to state something else than is asked of that viewer."""
+    wanted = _wanted(evidence, rules)
+    return [item for item in evidence if not _of_another(item, wanted.get(item.request.viewer_id, Wanted()).facts)]
+
+
+def known_first(
+    evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules], *, level: Callable[[Evidence], float]
+) -> list[Evidence]:
+    """Return the evidence without what only resembles an answer, where a viewer's search found one of the kind asked for.
+
+    What is better by `level` than that statement stays, and all of it does where the question is after several kinds of thing
+    or after the past: an answer may then be what no rule reads.
+    """
+    if plan.as_of is not None:
+        return list(evidence)
+    stated, wanted = _stated_in(evidence), _wanted(evidence, rules)
+    enough: dict[str | None, float] = {}
+    for item in evidence:
+        asked = wanted.get(item.request.viewer_id, Wanted())
+        if item.request.kind is SourceKind.RECALL and asked.one and _said(item, stated) & asked.facts:
+            enough[item.request.viewer_id] = max(enough.get(item.request.viewer_id, 0.0), level(item))
+    return [
+        item
+        for item in evidence
+        if item.request.kind is not SourceKind.RECALL
+        or level(item) >= enough.get(item.request.viewer_id, 0.0)
+        or _said(item, stated) & wanted[item.request.viewer_id].facts
+    ]
+
+
+def _wanted(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> Mapping[str | None, Wanted]:
+    asked = {item.request.viewer_id: item.request.query for item in evidence if item.request.kind is SourceKind.RECALL}
+    return {viewer: wanted_by(query, rules) for viewer, query in asked.items()}
+
+
+def _stated_in(evidence: Sequence[Evidence]) -> Mapping[str, frozenset[str]]:
+    """Return the slots of the facts that rest on each message, by its id."""
+    found: dict[str, frozenset[str]] = {}
+    for item in evidence:
+        if item.request.kind in _PERSONAL and item.document.about:
+            for source in item.document.provenance:
+                found[source] = found.get(source, frozenset()) | {item.document.about}
+    return found
+
+
+def _said(item: Evidence, stated: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    if item.document.kind == "fact":
+        return frozenset({item.document.about})
+    return frozenset[str]().union(*(stated.get(source, frozenset()) for source in item.document.provenance))
+
+
+def _of_another(item: Evidence, facts: frozenset[str]) -> bool:
+    personal = item.request.kind in _PERSONAL and item.document.kind == "fact"
+    return personal and bool(facts) and bool(item.document.about) and item.document.about not in facts

@@ -1,0 +1,97 @@
+"""What a question is after, and what is known to be stated: a fact of another kind is no answer."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from builders_plan import NOW, a_document, a_request, an_evidence, texts
+
+from memory.kinds import known_first, of_the_kind, wanted_by
+from memory.model import Evidence, Plan, SourceKind
+from memory.rules import load_rules
+
+RULES = load_rules(("it", "en"))
+
+
+def fact(text: str, about: str, *, query: str = "dove abito?", score: float = 0.6) -> Evidence:
+    return an_evidence(a_document(text, text, kind="fact", about=about), a_request(query=query), score=score)
+
+
+def profile(text: str, about: str, *, source: str = "m1") -> Evidence:
+    document = a_document(text, f"f-{text}", kind="fact", about=about, provenance=(source,))
+    return an_evidence(document, a_request(SourceKind.PROFILE, query=""), score=1.0, exact=1.0)
+
+
+def said(text: str, *, query: str = "dove abito?", score: float = 0.6) -> Evidence:
+    return an_evidence(a_document(text, text), a_request(query=query), score=score)
+
+
+def answers(*items: Evidence, plan: Plan | None = None) -> list[str]:
+    return texts(known_first(items, plan or Plan(), RULES, level=lambda item: item.score))
+
+
+@pytest.mark.parametrize(
+    ("question", "about", "kept"),
+    [
+        ("dove abito?", "home", True),
+        ("dove abito?", "pet", False),
+        ("where was I born?", "home", False),
+        ("am I allergic to anything?", "avoid", True),
+        ("am I allergic to anything?", "vehicle", False),
+        ("come si chiama mio marito?", "own", False),
+        ("quando parto?", "plan", True),  # a date is of any kind
+        ("cosa mi spaventa?", "fear", True),  # after nothing that is known as a kind
+    ],
+)
+def test_a_fact_of_another_kind_than_is_asked_for_is_left_out(question: str, about: str, kept: bool) -> None:
+    assert (of_the_kind([fact("qualcosa", about, query=question)], RULES) != []) is kept
+
+
+def test_a_profile_is_judged_by_what_is_asked_of_its_viewer() -> None:
+    found = of_the_kind([profile("ho un canotto", "own"), profile("vivo a Lodi", "home"), said("nebbia qui")], RULES)
+    assert texts(found) == ["vivo a Lodi", "nebbia qui"]
+
+
+def test_a_line_without_known_facts_is_not_judged_by_its_kind() -> None:
+    assert texts(of_the_kind([said("nebbia anche stamattina sotto casa")], RULES)) != []
+
+
+def test_what_only_resembles_an_answer_gives_way_to_a_statement_of_the_kind() -> None:
+    assert answers(fact("vivo a Lodi", "home"), said("che freddo in città", score=0.55)) == ["vivo a Lodi"]
+
+
+def test_a_message_with_a_fact_of_the_kind_counts_as_the_statement() -> None:
+    stated = replace(said("qui a Lodi, dove vivo, c'è nebbia"), document=a_document("qui a Lodi", "m1"))
+    found = answers(profile("vivo a Lodi", "home"), stated, said("che freddo in città", score=0.55))
+    assert found == ["vivo a Lodi", "qui a Lodi"]
+
+
+def test_what_is_nearer_to_the_question_than_the_statement_stays() -> None:
+    near = said("mi hanno appena dato le chiavi di via Roma", score=0.7)
+    assert len(answers(fact("vivo a Lodi", "home"), near)) == 2
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "dove vivevo prima di trasferirmi?",  # the past: what was may be what no rule read
+        "dove abito e che lavoro faccio?",  # two kinds
+        "quando parto?",
+    ],
+)
+def test_a_question_of_the_past_or_after_several_things_keeps_all(question: str) -> None:
+    assert len(answers(fact("vivo a Lodi", "home", query=question), said("che freddo", query=question, score=0.5))) == 2
+
+
+def test_a_question_as_of_a_moment_keeps_all() -> None:
+    plan = Plan(as_of=NOW - timedelta(days=3))
+    assert len(answers(fact("vivo a Lodi", "home"), said("che freddo", score=0.5), plan=plan)) == 2
+
+
+def test_one_viewers_statement_says_nothing_of_another() -> None:
+    other = an_evidence(a_document("che freddo", "o1"), a_request(viewer_id="3"), score=0.5)
+    assert len(answers(fact("vivo a Lodi", "home"), other)) == 2
+
+
+def test_both_languages_name_the_same_facts_for_a_kind() -> None:
+    assert wanted_by("che animali ho?", RULES[:1]) == wanted_by("what pets do I have?", RULES[1:])
