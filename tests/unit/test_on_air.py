@@ -47,6 +47,17 @@ def test_an_end_is_believed_once_the_list_has_been_without_the_stream_for_long_e
     assert told(on_air.look(None)) is None
 
 
+def test_a_stream_that_was_over_and_stays_listed_goes_on() -> None:
+    clock = Clock(START)
+    on_air = OnAir(clock, patience=300)
+    on_air.began("77")
+    on_air.over()
+    assert on_air.look("77") is None
+    clock.advance(timedelta(seconds=300))
+    assert told(on_air.look("77")) == ("online", "77")
+    assert on_air.look("77") is None
+
+
 def test_a_list_that_had_a_gap_ends_nothing() -> None:
     clock = Clock(START)
     on_air = OnAir(clock, patience=300)
