@@ -27,6 +27,10 @@ _CHUNK = 500  # SQLite allows 999 variables in its older builds
 IDS = text("SELECT value FROM json_each(:ids)")
 _BY_ID = Prepared(select(DOCUMENT).where(DOCUMENT.c.id.in_(IDS)))
 _LINE_SEQS = Prepared(select(LINE.c.id, LINE.c.seq).where(LINE.c.id.in_(IDS)))
+_REMOVE = Prepared(
+    text("DELETE FROM document WHERE id IN (SELECT value FROM json_each(:ids)) RETURNING collection, id"),
+    names=("collection", "id"),
+)
 _LAST = Prepared(select(func.coalesce(func.max(DOCUMENT.c.seq), 0).label("seq")))
 _ADD = Prepared(insert(DOCUMENT))
 _LINK = Prepared(insert(SOURCE))
@@ -111,10 +115,6 @@ def _link(connection: Connection, rows: Sequence[Values], lines: Mapping[str, in
 def remove(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:
     """Delete documents, with their links and facts; return the ids that there were, by collection."""
     gone: dict[str, list[str]] = {}
-    for piece in chunks(sorted(ids)):
-        rows = connection.execute(
-            delete(DOCUMENT).where(DOCUMENT.c.id.in_(piece)).returning(DOCUMENT.c.collection, DOCUMENT.c.id)
-        ).all()
-        for row in rows:
-            gone.setdefault(row.collection, []).append(row.id)
+    for row in _REMOVE.all(connection, {"ids": packed(sorted(ids))}):
+        gone.setdefault(row.collection, []).append(row.id)
     return gone

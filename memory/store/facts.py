@@ -8,15 +8,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.model import Document
 from memory.statements import Fact, Statement
 from memory.store import decisions, tombstones
 from memory.store.collections import collection_name
-from memory.store.document_writes import DOCUMENT, IDS, IN_SIGHT, LINE, SOURCE, chunks, packed, put
+from memory.store.document_writes import DOCUMENT, IDS, IN_SIGHT, LINE, SOURCE, packed, put
 from memory.store.episodes import TURN, derived_id
+from memory.store.prepared import Prepared
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
 from memory.store.tables import FactRow, ViewerRow, table_of
@@ -30,6 +31,8 @@ _HELD = (
 )
 _OF_SUBJECTS = _HELD.where(FACT.c.subject.in_(IDS), FACT.c.speaker.is_(None))
 _CLAIMED = _HELD.where(FACT.c.speaker.in_(IDS))
+_STAYS = text("fact.id NOT IN (SELECT value FROM json_each(:ids))")
+_ENDED_BY = Prepared(select(FACT).where(FACT.c.superseded_by.in_(IDS), _STAYS).order_by(FACT.c.id))
 _FOR_EVER = 1 << 62
 _NEAR = 200  # lines back in which the author's line before is looked for
 
@@ -224,18 +227,16 @@ def restore(connection: Connection, gone: Sequence[str]) -> list[str]:
     """
     erased = set(gone)
     restored: list[str] = []
-    for piece in chunks(gone):
-        older = select(FACT).where(FACT.c.superseded_by.in_(piece), FACT.c.id.not_in(gone)).order_by(FACT.c.id)
-        for row in connection.execute(older).all():
-            heir = _heir(connection, row.superseded_by, erased)
-            if heir is None:
-                _reopen(connection, row)
-                decisions.hand_on(connection, row.id, gone, None)
-                restored.append(str(row.id))
-            else:
-                begins = connection.scalar(select(DOCUMENT.c.at).where(DOCUMENT.c.id == heir.id)) or heir.created_at
-                _close(connection, row, heir.valid_at or begins, heir.id)
-                decisions.hand_on(connection, row.id, gone, (heir.id, heir.valid_at or begins))
+    for row in _ENDED_BY.all(connection, {"ids": packed(gone)}):
+        heir = _heir(connection, row.superseded_by, erased)
+        if heir is None:
+            _reopen(connection, row)
+            decisions.hand_on(connection, row.id, gone, None)
+            restored.append(str(row.id))
+        else:
+            begins = connection.scalar(select(DOCUMENT.c.at).where(DOCUMENT.c.id == heir.id)) or heir.created_at
+            _close(connection, row, heir.valid_at or begins, heir.id)
+            decisions.hand_on(connection, row.id, gone, (heir.id, heir.valid_at or begins))
     return restored
 
 

@@ -185,6 +185,7 @@ class FactRow(Row, table=True):
     __table_args__ = (
         Index(None, "subject", "predicate"),
         Index("ix_fact_speaker", "speaker", sqlite_where=text("speaker IS NOT NULL")),
+        Index("ix_fact_superseded_by", "superseded_by", sqlite_where=text("superseded_by IS NOT NULL")),
     )
     id: str = Field(sa_column=Column(String, ForeignKey("document.id", ondelete="CASCADE"), primary_key=True))
     subject: str

@@ -1,4 +1,4 @@
-"""Documents that are to be forgotten, hidden in a table of their own until their purge."""
+"""Documents that are to be forgotten, hidden in a table of their own until their purge; facts found by what ended them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -20,3 +20,5 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("document_seq", name=op.f("pk_hidden_document")),
         sqlite_with_rowid=False,
     )
+    ended = sa.text("superseded_by IS NOT NULL")
+    op.create_index("ix_fact_superseded_by", "fact", ["superseded_by"], unique=False, sqlite_where=ended)
