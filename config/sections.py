@@ -215,7 +215,7 @@ class Index(Section):
     own_process: bool = Field(
         default=True,
         description="Run it in a process of its own: the chat never waits for it, both processors work, and it may die or hang "
-        "without the bot. false: in the bot's process, some 60 MB of memory less.",
+        "without the bot. false: in the bot's process, some 70 to 100 MB of memory less.",
     )
     hang_seconds: Annotated[float, Field(ge=1)] = Field(
         default=60.0, description="A call without a sign of life for so long has that process killed and started again."

@@ -56,8 +56,10 @@ class Bench:
     total: int
 
     def opener(self, folder: Path, clock: Clock) -> AbstractAsyncContextManager[Memory]:
-        """Open the configured memory in a folder of its own."""
-        return open_channel_memory(self.settings, folder, channel=CHANNEL, clock=clock)
+        """Open the configured memory in a folder of its own; its index here: a process for each question costs a second."""
+        here = self.settings.index.model_copy(update={"own_process": False})
+        settings = self.settings.model_copy(update={"index": here})
+        return open_channel_memory(settings, folder, channel=CHANNEL, clock=clock)
 
 
 def locomo_command(

@@ -19,6 +19,11 @@ from memory.worthiness import Meaning
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = (sys.executable, "-c", "from replays.cli import main; main()")
+PATIENT = {  # a slow machine must not change what is recalled
+    "RICORDO_RETRIEVAL__SOURCE_SECONDS": "30",
+    "RICORDO_RETRIEVAL__RETRIEVE_SECONDS": "40",
+    "RICORDO_RETRIEVAL__RECALL_SECONDS": "50",
+}
 KILLS = int(os.environ.get("RICORDO_KILLS", "3"))
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -26,6 +31,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 def started(log: Path, out: Path) -> "subprocess.Popen[bytes]":
     arguments = [*PROGRAM, "replay", str(log), "--out", str(out)]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("RICORDO_")}  # no settings of ours
+    plain |= PATIENT
     return subprocess.Popen(arguments, cwd=ROOT, env=plain, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
