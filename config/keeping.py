@@ -23,7 +23,7 @@ class Retention(Section):
     """How long each kind of data is kept, in days, from when it was said; 0 keeps it for ever. Orders to forget are faster."""
 
     message_days: Amount = Field(default=1095.0, description="What viewers wrote. A line stays while a fact rests on it.")
-    episode_days: Amount = Field(default=1095.0, description="Whole turns of the chat, with what the bot said.")
+    episode_days: Amount = Field(default=1095.0, description="The chat of each stream, with what the bot said.")
     fact_days: Amount = Field(default=1825.0, description="What viewers said about themselves, since last said or used.")
     claim_days: Amount = Field(default=365.0, description="What viewers said about others, since last said or used.")
     closed_record_days: Amount = Field(default=365.0, description="Requests, notes and the like, once done or out of date.")

@@ -200,7 +200,7 @@ def _without_excuse(reading: Reading, rules: Sequence[Rules]) -> Reading:
     What is said of oneself before a question about what happened, in which one is not, is no subject, unless it is after a kind
     of thing that people say of themselves: it says that it was in this stream, where nothing else says when.
     """
-    clause = _asking_clause(reading, rules)
+    clause = CLAUSE.split(reading.text)[-1]
     plain = spaced(clause)
     whole = clause == reading.text or not any(carries(word, rules) for word in words(clause))  # "…, what was it": of oneself
     happened = any(rule.episode.event.found(plain) for rule in rules)
@@ -264,7 +264,11 @@ def _streams(
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:
         return ()
-    if not people and not domains and any(kind.ask.found(reading.plain) for rule in scene.rules for kind in rule.happening):
+    if (
+        not people
+        and not domains
+        and any(kind.enough and kind.ask.found(reading.plain) for rule in scene.rules for kind in rule.happening)
+    ):
         reading = replace(reading, happened=True)  # after a kind of thing that happens here, and nothing else is named
     chosen = streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
     return chosen or (lately(scene.stream, scene.past) if domains and not people and reading.told else ())

@@ -147,7 +147,7 @@ class Retention:
     """Days after which each kind of data goes; 0: never. Jobs that are done have their own limits in `JobLimits`."""
 
     message_days: float = 1095.0
-    episode_days: float = 1095.0  # whole turns and the bot's replies
+    episode_days: float = 1095.0  # the lines of streams and the bot's replies
     fact_days: float = 1825.0  # since last said or used
     claim_days: float = 365.0  # the same
     closed_record_days: float = 365.0

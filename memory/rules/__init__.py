@@ -107,6 +107,7 @@ class SlotRule(_Table):
     say: tuple[str, ...]  # sentences that say it, compared by meaning
     number: bool = False  # what answers it holds a number
     lasting: bool = True  # holds until something changes it: where one lives, not when something takes place
+    enough: bool = False  # of a happening: a question with such a word is about a stream, if it names nothing else
 
 
 class Rules(_Table):

@@ -13,8 +13,9 @@ from memory.ports import MemoryReader
 from memory.sources import Found
 from memory.store.collections import collection_name
 
-PASSAGES = 4  # best hits that are shown with what was said around them
+PASSAGES = 3  # best hits that are shown with what was said around them
 PASSAGE_LINES = 5  # of one passage
+SPARE = 2  # more hits whose surroundings are read, for those that stand in a better one's passage
 BESIDE = 2  # lines on either side of a hit
 PAUSE = timedelta(minutes=2)  # what is further away belongs to another scene
 
@@ -45,7 +46,7 @@ class StreamSource:
         if scene.NAME in asking.recipe.channels:
             rankings.append(await self._told(request, asking, rankings))
         order = [evidence.document for evidence in fuse(rankings, asking.recipe)]
-        beside = await self._reader.around([document.id for document in order[: PASSAGES * PASSAGE_LINES]], BESIDE)
+        beside = await self._reader.around([document.id for document in order[: PASSAGES + SPARE]], BESIDE)
         passages, covered = _passages(order, beside)
         return Found(rankings=tuple(_shown(ranking, passages, covered) for ranking in rankings))
 

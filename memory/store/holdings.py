@@ -90,7 +90,7 @@ def _lines(connection: Connection, seqs: list[int]) -> list[dict[str, Any]]:
 
 
 def _memories(connection: Connection, viewer_id: str) -> list[Document]:
-    """Return the memories of and about the viewer, those of the past too; whole turns hold the words of others as well."""
+    """Return the memories of and about the viewer, those of the past too; the lines of a stream are its memory."""
     own = or_(
         DOCUMENT.c.collection == collection_name("viewer", viewer_id),
         DOCUMENT.c.subject == viewer_id,

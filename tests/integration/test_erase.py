@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion
 from memory.model import Document
-from memory.store import fulltext, tombstones
+from memory.store import episodes, fulltext, tombstones
 from memory.store.document_writes import put
 from memory.store.stamps import milliseconds
 
@@ -29,6 +29,21 @@ async def everything(store: Store) -> str:
     return json.dumps([await store.rows(f"SELECT * FROM {table}") for table in tables])  # noqa: S608 - names of the test's own
 
 
+async def a_turn_of_an_older_memory(store: Store, *line_ids: str) -> Document:
+    """Store the document of a whole turn beside those of its lines, as memories had it before decision 18."""
+
+    def write(connection: Connection) -> Document:
+        rows = episodes.lines_by_id(connection, line_ids)
+        row = episodes.turn_row(connection, rows[line_ids[0]].turn_id)
+        assert row is not None
+        document = episodes.turn_document(row, episodes.rows_of_turn(connection, row), stream())
+        assert document is not None
+        put(connection, [document])
+        return document
+
+    return await store.database.write(write)
+
+
 async def test_a_deleted_message_is_gone_from_everywhere(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.observe_and_record(message("m1", "segretissimo", extra={"x": "segretissimo"}), message("m2", "ciao", BOB))
@@ -43,11 +58,16 @@ async def test_a_deleted_message_is_gone_from_everywhere(tmp_path: Path) -> None
 async def test_the_index_is_told_by_ids_what_to_drop_and_what_to_make_again(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.observe_and_record(message("m1"), message("m2", "ehi", BOB))
-        [own], [whole] = await store.personal(), await store.episodic()
+        whole = await a_turn_of_an_older_memory(store, "m1", "m2")
+        [own], lines = await store.personal(), await store.episodic()
+        [line] = [one for one in lines if one.provenance == ("m1",)]
         await store.rows("UPDATE document SET indexed_model = 'm' RETURNING id")
         await store.recorder.delete("s1", of_message("m1"))
-        assert await store.jobs("purge") == [{"documents": {"viewer-1001": [own.id]}, "collections": []}]
+        assert await store.jobs("purge") == [
+            {"documents": {"viewer-1001": [own.id], "stream-s1": [line.id]}, "collections": []}
+        ]
         assert (await store.jobs("index"))[-1] == {"documents": [whole.id]}
+        assert {one.text for one in await store.episodic()} == {"Bob: ehi"}
         assert await store.rows("SELECT indexed_model FROM document WHERE id = ?", whole.id) == [(None,)]
 
 
@@ -117,7 +137,7 @@ async def test_clearing_the_chat_empties_the_history_and_no_memory(tmp_path: Pat
         await store.observe_and_record(message("m3", second=8), message("m4", second=12))
         assert [line.id for line in await store.reader.history("s1", 10)] == ["m4"]
         assert len(await store.personal()) == 3
-        assert len(await store.episodic()) == 2
+        assert len(await store.episodic()) == 4
 
 
 async def test_deleting_twice_changes_nothing_the_second_time(tmp_path: Path) -> None:
@@ -237,6 +257,6 @@ async def test_what_moderation_took_back_is_in_the_audit_once_with_whose_it_was_
         await store.recorder.delete("s1", Deletion(at=at(13), scope="chat"))
         told = await store.rows("SELECT verb, by, viewer_id, at, lines, documents FROM audit ORDER BY seq")
         assert told == [
-            ("moderated", None, "1001", milliseconds(at(10)), 1, 1),
-            ("moderated", None, "1001", milliseconds(at(12)), 1, 1),
+            ("moderated", None, "1001", milliseconds(at(10)), 1, 2),
+            ("moderated", None, "1001", milliseconds(at(12)), 1, 2),
         ]

@@ -27,17 +27,17 @@ async def test_one_id_twice_in_a_batch_is_one_line(tmp_path: Path) -> None:
         assert [document.text for document in await store.personal()] == ["prima"]
 
 
-async def test_a_turn_is_written_by_author_and_as_a_whole(tmp_path: Path) -> None:
+async def test_a_turn_is_written_by_author_and_line_by_line(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.observe_and_record(
             message("m1", "ho un gatto"), message("m2", "io un cane", BOB), said=said("che belli", "m1")
         )
         [own] = await store.personal()
         assert (own.text, own.subject, own.author, own.provenance) == ("ho un gatto", "1001", "1001", ("m1",))
-        [whole] = await store.episodic()
-        assert whole.text == "Alice: ho un gatto\nBob: io un cane\nRicordo: che belli"
-        assert whole.provenance[:2] == ("m1", "m2")
-        assert (whole.author, whole.stream_id) == (None, "s1")
+        lines = (await store.episodic())[::-1]
+        assert [line.text for line in lines] == ["Alice: ho un gatto", "Bob: io un cane", "Ricordo: che belli"]
+        assert [line.provenance for line in lines[:2]] == [("m1",), ("m2",)]
+        assert {(line.kind, line.author, line.stream_id) for line in lines} == {("line", None, "s1")}
         assert [line.kind for line in await store.reader.history("s1", 10)] == ["message", "message", "reply"]
 
 
@@ -102,8 +102,8 @@ async def test_the_words_of_a_notice_are_the_viewers_own(tmp_path: Path) -> None
         line = notice("n1", text="dieci mesi qui!", data={"months": 10, "tier": {"deep": 1}})
         await store.observe_and_record(line, notice("n2", "raid", None))
         assert [document.text for document in await store.personal()] == ["dieci mesi qui!"]
-        [whole] = await store.episodic()
-        assert whole.text == "Alice: [resub months=10] dieci mesi qui!\n[raid]"
+        texts = [line.text for line in await store.episodic()]
+        assert texts == ["[raid]", "Alice: [resub months=10] dieci mesi qui!"]
 
 
 async def test_held_viewers_get_no_personal_memory_of_that_turn(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ async def test_a_full_disk_loses_nothing_of_the_turn(tmp_path: Path) -> None:
         assert await store.jobs("index") == []
         await store.rows("PRAGMA max_page_count=1000000")
         await store.recorder.record(whole)
-        assert len(await store.episodic()) == 1
+        assert len(await store.episodic()) == 2
 
 
 async def test_known_viewers_follow_renames_and_keep_former_names(tmp_path: Path) -> None:
