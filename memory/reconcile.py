@@ -7,7 +7,7 @@ something that was true earlier.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rapidfuzz import fuzz
@@ -74,41 +74,82 @@ def reconcile(statement: Statement, known: Sequence[Fact]) -> tuple[Action, ...]
     current = [fact for fact in own if fact.current(statement.at)]
     wrong = [f for f in current if f.predicate == statement.predicate and statement.corrects in f.sources]
     if statement.effect == "corrects" and wrong:
-        return _corrected(statement, wrong)
+        return _corrected(statement, wrong, own)
     same = next((fact for fact in current if fact.predicate == statement.predicate and _says_it(fact, statement)), None)
     if same is not None:
         step: Step = "repeat" if same_key(same.object) == same_key(statement.object) else "similarity"
         return (Revise(fact_id=same.id, source=statement.source, step=step), *_ended_by(statement, current, same))
     if statement.effect == "ends":
         return (*_ended(statement, current), Assert(statement=statement, valid_at=statement.valid_at))
-    return (*_ended_by(statement, current, None), *_asserted(statement, current))
+    return (*_ended_by(statement, current, None), *_asserted(statement, own))
 
 
-def _corrected(statement: Statement, wrong: Sequence[Fact]) -> tuple[Action, ...]:
+def _corrected(statement: Statement, wrong: Sequence[Fact], held: Sequence[Fact]) -> tuple[Action, ...]:
     """The correction stands in the place of what it corrects, from the same moment on."""
     since = wrong[0].valid_at
     ends = tuple(Invalidate(fact_id=fact.id, at=fact.begins, step="correction") for fact in wrong)
-    return (*ends, Assert(statement=statement, valid_at=since, step="correction"))
+    right = replace(statement, valid_at=since)
+    others = [fact for fact in held if fact not in wrong]
+    added = [replace(one, statement=statement, step="correction") for one in _asserted(right, others)]
+    current = [fact for fact in others if fact.current(statement.at)]
+    return (*ends, *_ended_by(right, current, None), *added)
 
 
-def _asserted(statement: Statement, current: Sequence[Fact]) -> Iterator[Action]:
-    """Yield the new fact; in a single-valued slot it ends where the next one known begins."""
-    later = [f for f in current if f.predicate == statement.predicate and f.begins > statement.begins]
-    after = min(later, key=lambda fact: (fact.begins, fact.id), default=None) if statement.slot.single else None
-    if after is None or (statement.invalid_at and statement.invalid_at <= after.begins):
-        yield Assert(statement=statement, valid_at=statement.valid_at, invalid_at=statement.invalid_at)
-    else:
-        yield Assert(
-            statement=statement, valid_at=statement.valid_at, invalid_at=after.begins, superseded_by=after.id, step="time"
-        )
+def _asserted(statement: Statement, held: Sequence[Fact]) -> Iterator[Assert]:
+    """Yield the new fact. In a single-valued slot it begins behind what is past, and ends where the next one known begins.
+
+    What leaves it no time, or goes on behind it, stands in its place: the new one never was.
+    """
+    rivals = [fact for fact in held if fact.predicate == statement.predicate and _lasts(fact)] if statement.slot.single else []
+    begins = _behind(statement, rivals)
+    moved = begins > statement.begins
+    within = next((fact for fact in rivals if _covers(fact, statement) or (moved and _holds(fact, begins))), None)
+    later = [fact for fact in rivals if fact.begins > begins]
+    after = min(later, key=lambda fact: (fact.begins, fact.id), default=None)
+    end, by = statement.invalid_at, None
+    if within is not None:
+        end, by = begins, within.id
+    elif after is not None and (end is None or end > after.begins):
+        end, by = after.begins, after.id
+    elif end is not None:
+        end = max(begins, end)
+    since = begins if moved else statement.valid_at
+    yield Assert(statement=statement, valid_at=since, invalid_at=end, superseded_by=by, step="time" if by else "new")
+
+
+def _behind(statement: Statement, rivals: Sequence[Fact]) -> datetime:
+    """Return from when a statement can hold: what was true before and is past is left as it is."""
+    begins = statement.begins
+    for fact in sorted(rivals, key=lambda fact: (fact.begins, fact.id)):
+        if fact.invalid_at is not None and not fact.current(statement.at) and _holds(fact, begins):
+            begins = fact.invalid_at
+    return begins
+
+
+def _lasts(fact: Fact) -> bool:
+    """Whether a fact ever was true, by what is believed now: one that was taken back was not."""
+    return fact.invalid_at is None or fact.invalid_at > fact.begins
+
+
+def _holds(fact: Fact, at: datetime) -> bool:
+    return fact.begins <= at and (fact.invalid_at is None or fact.invalid_at > at)
+
+
+def _covers(fact: Fact, statement: Statement) -> bool:
+    """Whether what is stated for a while lies within the time of a fact, which goes on behind it."""
+    until = statement.invalid_at
+    return until is not None and _holds(fact, statement.begins) and (fact.invalid_at is None or fact.invalid_at > until)
 
 
 def _ended_by(statement: Statement, current: Sequence[Fact], same: Fact | None) -> tuple[Action, ...]:
     """Return the facts that cannot be true beside the statement from its beginning on."""
-    if statement.effect == "ends" or statement.invalid_at is not None:
+    if statement.effect == "ends":
         return ()
-    rivals = [fact for fact in current if fact is not same and fact.begins <= statement.begins and _excludes(statement, fact)]
-    return tuple(Invalidate(fact_id=fact.id, at=statement.begins, step=_step(statement, fact)) for fact in rivals)
+    begins = statement.begins
+    rivals = [fact for fact in current if fact is not same and _holds(fact, begins) and _excludes(statement, fact)]
+    if statement.invalid_at is not None:  # for a while: only what is of the same slot, and does not go on behind it
+        rivals = [fact for fact in rivals if fact.predicate == statement.predicate and not _covers(fact, statement)]
+    return tuple(Invalidate(fact_id=fact.id, at=begins, step=_step(statement, fact)) for fact in rivals)
 
 
 def _step(statement: Statement, fact: Fact) -> Step:
@@ -138,7 +179,7 @@ def _ended(statement: Statement, current: Sequence[Fact]) -> tuple[Action, ...]:
         fact
         for fact in current
         if fact.predicate == predicate
-        and fact.begins <= statement.begins
+        and _holds(fact, statement.begins)
         and (not statement.object or _same(fact.object, statement.object))
     ]
     return tuple(Invalidate(fact_id=fact.id, at=statement.begins, step="time") for fact in meant)
@@ -155,7 +196,7 @@ def changed_with(statement: Statement, known: Sequence[Fact]) -> tuple[Invalidat
         if fact.subject == statement.subject
         and fact.current(statement.at)
         and fact.predicate in others
-        and fact.begins <= statement.begins
+        and _holds(fact, statement.begins)
         and statement.source not in fact.sources
     )
 

@@ -18,7 +18,7 @@ from replays.compare import Change, change_to_json, changes, told
 from replays.evaluate import Evaluation, Outcome, known_recipes, read_logs
 from replays.results import SUMMARY, Folder, ResultFiles, write_json
 from replays.summary import Run, summary_of
-from replays.tables import LEGEND, category_tables, latency_line, recipe_tables, reply_line
+from replays.tables import LEGEND, category_tables, conflicts_line, latency_line, recipe_tables, reply_line
 
 Json = dict[str, Any]
 AGAINST, CHANGES = "against", "changes.json"
@@ -134,6 +134,8 @@ def _show(summary: Json, output: Path) -> None:
         out.print()
     out.print(LEGEND, style="dim")
     out.print(latency_line(summary))
+    if conflicts := conflicts_line(summary):
+        out.print(conflicts, markup=False)
     if replies := reply_line(summary):
         out.print(replies, markup=False)
     out.print(f"every answer, its trace and the figures: {output}")

@@ -129,6 +129,14 @@ def _number(value: float | None, name: str) -> str:
     return f"{value:.0f}" if name == "block_tokens" else f"{value:.2f}"
 
 
+def conflicts_line(summary: Mapping[str, Any]) -> str:
+    """Return how many conflicts between statements there were, and which share each step settled; empty: none counted."""
+    settled: Mapping[str, int] = summary.get("settled_conflicts", {})
+    total = sum(settled.values())
+    shares = ", ".join(f"{step} {count} ({count / total:.0%})" for step, count in settled.items() if count) if total else ""
+    return f"conflicts between statements: {total}, settled by {shares}" if total else ""
+
+
 def latency_line(summary: Mapping[str, Any]) -> str:
     """Return how long the judged recipe took; the others are asked after it, with warm caches, and are not compared."""
     total = summary["overall"]["latency_ms"]["total"]

@@ -235,3 +235,94 @@ def test_no_more_than_three_are_named_the_nearest_first() -> None:
     said = stated("gatti nerissimi", slot=LIKE)
     found = left_open(said, known, reconcile(said, known))
     assert (len(found), found[0]) == (3, known[0].id)
+
+
+_DAYS = st.integers(min_value=0, max_value=40)
+_SAID = st.tuples(
+    st.sampled_from(["Torino", "Como", "Varese", "Lecce"]),
+    st.sampled_from(["is", "is", "is", "ends", "corrects"]),
+    st.booleans(),  # says that it changed
+    st.none() | _DAYS,  # since when
+    st.none() | st.integers(min_value=1, max_value=20),  # for so many days
+)
+
+
+def _next(facts: dict[str, Fact], said: Statement) -> dict[str, Fact]:
+    """What is believed after a statement, as the keeper of facts has it."""
+    after = dict(facts)
+    id_ = f"{said.predicate}-{said.object}-{said.source}"
+    actions = reconcile(said, list(facts.values()))
+    for action in (*actions, *changed_with(said, list(facts.values()))):
+        if isinstance(action, Assert):
+            after[id_] = Fact(
+                id=id_,
+                subject=said.subject,
+                predicate=said.predicate,
+                object=said.object,
+                at=said.at,
+                sources=(said.source,),
+                valid_at=action.valid_at,
+                invalid_at=action.invalid_at,
+                expired_at=said.at if action.superseded_by else None,
+            )
+        elif isinstance(action, Revise):
+            fact = after[action.fact_id]
+            after[fact.id] = replace(fact, sources=(*fact.sources, said.source))
+        elif isinstance(action, Invalidate):
+            after[action.fact_id] = replace(after[action.fact_id], invalid_at=action.at, expired_at=said.at)
+    return after
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(_SAID, max_size=9))
+def test_at_any_instant_as_known_at_any_time_a_slot_of_one_value_has_one(
+    told: list[tuple[str, str, bool, int | None, int | None]],
+) -> None:
+    facts: dict[str, Fact] = {}
+    for n, (town, effect, change, since, days) in enumerate(told):
+        begins = on(since) if since is not None else None
+        said = stated(
+            town,
+            day=10 + n,
+            source=f"m{n}",
+            predicate="not:home" if effect == "ends" else "home",
+            effect=effect,
+            change=change,
+            valid_at=begins,
+            invalid_at=begins + (on(days) - on(0)) if begins and days and effect == "is" else None,
+            corrects=f"m{n - 1}" if effect == "corrects" else "",
+        )
+        before, facts = facts, _next(facts, said)
+        homes = [fact for fact in facts.values() if fact.predicate == "home"]
+        for day in range(60):
+            at = on(day + 0.5)
+            held_then = [fact.id for fact in homes if fact.begins <= at and (fact.invalid_at is None or fact.invalid_at > at)]
+            assert len(held_then) <= 1, (day, held_then)
+        for id_, fact in before.items():  # nothing that had ended goes on after all
+            if fact.invalid_at is not None:
+                end = facts[id_].invalid_at
+                assert end is not None
+                assert end <= fact.invalid_at
+
+
+def test_what_is_past_is_left_as_it_is_and_what_holds_now_begins_behind_it() -> None:
+    torino = held("Torino", day=1, invalid_at=on(8))
+    actions = reconcile(stated("Varese", day=20, valid_at=on(4)), [torino])
+    assert ended(actions) == {}
+    assert (asserted(actions).valid_at, asserted(actions).invalid_at) == (on(8), None)
+
+
+def test_what_is_told_of_a_past_that_is_known_never_was() -> None:
+    torino = held("Torino", day=1, invalid_at=on(8), expired_at=on(8))
+    como = held("Como", day=8, source="m2")
+    actions = reconcile(stated("Varese", day=20, valid_at=on(4)), [torino, como])
+    assert ended(actions) == {}
+    assert (asserted(actions).valid_at, asserted(actions).invalid_at) == (on(8), on(8))
+    assert asserted(actions).superseded_by == como.id
+
+
+def test_a_while_within_the_time_of_another_value_never_was() -> None:
+    torino = held("Torino", day=1)
+    actions = reconcile(stated("Varese", day=20, valid_at=on(4), invalid_at=on(6)), [torino])
+    assert ended(actions) == {}
+    assert (asserted(actions).invalid_at, asserted(actions).superseded_by) == (on(4), torino.id)
