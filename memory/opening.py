@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from random import Random
 
 from memory import judge as judging
-from memory import model_reading
+from memory import model_reading, relating
 from memory.allotment import Allotment
 from memory.background import Background
 from memory.caches import RecallCaches
@@ -43,6 +43,7 @@ from memory.precedence import Precedence
 from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
+from memory.relating import Relater
 from memory.retention import Retainer
 from memory.rules import Rules, load_rules
 from memory.sources import Source
@@ -88,6 +89,7 @@ class Parts:
     opt_outs: OptOuts
     personal: Personal
     undoer: Undoer
+    relater: Relater
     clock: Clock
     held: AsyncExitStack
 
@@ -167,6 +169,7 @@ async def open_parts(
         parts = _parts(ground, upkeep, held=opening)
         await parts.surroundings.load()
         await parts.opt_outs.load()
+        await parts.relater.order()
         return replace(parts, held=opening.pop_all())
 
 
@@ -195,9 +198,7 @@ def _upkeep(ground: _Ground) -> Upkeep:
         abandoned=ground.abandoned,
     )
     load_others(settings.languages)
-    hearsay = Hearsay(
-        partial(claim_extractor, settings.languages), ground.names, load_rules(settings.languages), settings.ignored_bots
-    )
+    hearsay = _hearsay(ground)
     rules = partial(rule_extractor, settings.languages)
     consolidator = Consolidator(ground.database, rules, clock, hearsay=hearsay, quotas=settings.quotas)
     upkeep.work("consolidate", consolidator.consolidate, group=TURNS)
@@ -208,6 +209,19 @@ def _upkeep(ground: _Ground) -> Upkeep:
     upkeep.work("retain", retainer.retain, group=1)
     background.worker.daily("retain")
     return upkeep
+
+
+def _relater(ground: _Ground, upkeep: Upkeep) -> Relater:
+    relater = Relater(ground.database, ground.clock, _hearsay(ground).whom)
+    upkeep.work(relating.KIND, relater.relate, group=1)
+    return relater
+
+
+def _hearsay(ground: _Ground) -> Hearsay:
+    settings = ground.settings
+    return Hearsay(
+        partial(claim_extractor, settings.languages), ground.names, load_rules(settings.languages), settings.ignored_bots
+    )
 
 
 def _ask_model(ground: _Ground, upkeep: Upkeep, consolidator: Consolidator) -> None:
@@ -274,6 +288,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         opt_outs=OptOuts(ground.database, forgetter),
         personal=Personal(ground.database),
         undoer=Undoer(ground.database, clock),
+        relater=_relater(ground, upkeep),
         clock=clock,
         held=held,
     )

@@ -20,10 +20,11 @@ from memory.store.episodes import TURN, derived_id
 from memory.store.prepared import Prepared
 from memory.store.scrub import clean, clean_or_none
 from memory.store.stamps import milliseconds, moment
-from memory.store.tables import FactRow, ViewerRow, table_of
+from memory.store.tables import EdgeRow, FactRow, ViewerRow, table_of
 
 FACT = table_of(FactRow)
 VIEWER = table_of(ViewerRow)
+EDGE_OF = table_of(EdgeRow)
 _HELD = (
     select(FACT, DOCUMENT.c.at.label("said_at"), DOCUMENT.c.provenance, DOCUMENT.c.stream_id)
     .join(DOCUMENT, DOCUMENT.c.id == FACT.c.id)
@@ -51,6 +52,13 @@ def held(connection: Connection, subjects: Iterable[str]) -> list[Fact]:
 def claimed(connection: Connection, speakers: Iterable[str]) -> list[Fact]:
     """Return every claim that these viewers made, past ones too, in the order of writing."""
     return [_fact(row) for row in connection.execute(_CLAIMED, {"ids": packed(map(clean, speakers))}).all()]
+
+
+def unrelated(connection: Connection, *, after: str, limit: int) -> list[Fact]:
+    """Return facts and claims without an edge whose ids come behind `after`, by id."""
+    edge = select(EDGE_OF).where(EDGE_OF.c.fact_id == FACT.c.id).exists()
+    held_ = _HELD.order_by(None).where(FACT.c.id > after, ~edge).order_by(FACT.c.id).limit(limit)
+    return [_fact(row) for row in connection.execute(held_).all()]
 
 
 def _fact(row: Row[Any]) -> Fact:

@@ -90,3 +90,19 @@ async def test_what_one_claims_of_another_is_not_shared(tmp_path: Path) -> None:
         await past(memory, line("m1", "ciao", user=BOB, after=-8000), line("m2", "Bob gioca a Hades", after=-7000))
         assert edges(tmp_path) == [("viewer:202", "plays", "game:hades")]
         assert [item for item in await items(memory, "chi gioca a Hades?", user=CARLA) if item.source == "graph"] == []
+
+
+async def test_facts_from_before_the_graph_get_their_edges_once(tmp_path: Path) -> None:
+    async with opened(tmp_path, recipe=GRAPH) as memory:
+        await a_town(memory)
+    made = edges(tmp_path)
+    assert made
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("DELETE FROM edge")
+        connection.execute("DELETE FROM meta WHERE key = 'edges_made'")
+    connection.close()
+    for _ in range(2):
+        async with opened(tmp_path, recipe=GRAPH) as memory:
+            await memory.run_jobs()
+            assert edges(tmp_path) == made
+            assert [job.state for job in await memory.jobs(kind="edges")] == ["done"]
