@@ -134,6 +134,7 @@ def _limits(settings: Settings) -> Limits:
         history_messages=settings.history.messages,
         viewers=settings.planner.viewers,
         viewers_max=settings.planner.viewers_max,
+        greeting_hours=settings.planner.greeting_hours,
         viewer_hits=retrieval.viewer_hits,
         episode_hits=retrieval.episode_hits,
         claim_hits=retrieval.claim_hits,

@@ -104,6 +104,9 @@ class Planner(Section):
     viewer_ranking: bool = Field(
         default=True, description="Score viewers by their signals; off: take them in order of appearance."
     )
+    greeting_hours: Amount = Field(
+        default=0.0, description="Show what is known of who writes for the first time in so many hours, unasked; 0: never."
+    )
     coverage_check: bool = Field(
         default=True, description="Search nothing where the history already holds what is asked about."
     )

@@ -70,6 +70,7 @@ class Memory:
         """
         parts = self._parts
         since = parts.history.changes
+        parts.surroundings.hear(batch.messages)
         with parts.precedence.serving():
             stored = await parts.recorder.observe(batch)
         if not parts.history.append(stored.stream_id, stored.shown, since=since):

@@ -25,10 +25,12 @@ def make_plan(  # noqa: PLR0913 - the planner's inputs, each of its own kind and
     lore: Sequence[LoreEntry],
     rules: tuple[Rules, ...],
     recipe: Recipe,
+    back: frozenset[str] = frozenset(),
 ) -> Plan:
     """Return where to look for this batch: requests with queries, the viewers concerned, and the reason of every decision.
 
-    `viewers` may be a prebuilt index: a sequence is indexed anew on each call. Ordinary chat gives a plan without requests.
+    `viewers` may be a prebuilt index: a sequence is indexed anew on each call. Ordinary chat gives a plan without requests, but
+    for who is `back` after a while: their profile.
     """
     index = viewers if isinstance(viewers, NameIndex) else NameIndex(viewers)
     scene = Scene(
@@ -44,7 +46,8 @@ def make_plan(  # noqa: PLR0913 - the planner's inputs, each of its own kind and
     readings = _readings(scene)
     asks = [ask_of(reading, scene) for reading in readings]
     targets, reasons = _targets(readings, asks, scene)
-    requests = _switched_on(_merged(_requests(asks, targets, scene)), recipe)
+    greeted = _greeted(asks, targets, back)
+    requests = _switched_on(_merged([*_requests(asks, targets, scene), *greeted]), recipe)
     return Plan(
         requests=requests,
         targets=targets,
@@ -178,6 +181,15 @@ def _viewer(ask: Ask, person: str, query: str, scene: Scene) -> Iterable[SourceR
         exclude=tuple(line.id for line in scene.batch.lines),
         hearsay=not own,
     )
+
+
+def _greeted(asks: Sequence[Ask], targets: Sequence[Target], back: frozenset[str]) -> Iterable[SourceRequest]:
+    """Yield the profiles of those who are back, unless anybody asks the memory something: questions go first."""
+    if any(ask.anything or ask.covered for ask in asks):
+        return
+    for target in targets:
+        if target.viewer_id in back:
+            yield SourceRequest(kind=SourceKind.PROFILE, why="first message in a while", viewer_id=target.viewer_id)
 
 
 def _graph(ask: Ask, query: str, exclude: tuple[str, ...]) -> SourceRequest:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from memory.abstain import gate
 from memory.budget import fit
@@ -144,8 +144,16 @@ class Recaller:
             lore=self._surroundings.lore,
             rules=self._rules,
             recipe=question.recipe,
+            back=self._back(question),
         )
         return plan if question.as_of is None else _as_of(plan, question.as_of)
+
+    def _back(self, question: _Question) -> frozenset[str]:
+        """Return who writes again after a while, where their profile comes with that."""
+        hours = question.recipe.limits.greeting_hours
+        if hours <= 0:
+            return frozenset()
+        return self._surroundings.absences.back_after(question.batch.messages, timedelta(hours=hours))
 
     def _fit(self, evidence: Sequence[Evidence], look: _Look, question: _Question) -> Block:
         return fit(

@@ -38,6 +38,7 @@ class Limits:
     claim_hits: int = 2  # of what others say about a viewer, where the viewer's own memory has nothing; 0: never
     lore_hits: int = 2
     state_hits: int = 6
+    greeting_hours: float = 0.0  # whose first message in so long it is has their profile shown without a question; 0: nobody
     block_tokens: int = 600  # hard
     section_shares: dict[str, float] = field(
         default_factory=lambda: {"state": 0.2, "lore": 0.25, "profile": 0.25, "recall": 0.5, "episode": 0.75}

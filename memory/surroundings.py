@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from lore.entry import LoreEntry
+from memory.absence import Absences
+from memory.events import Message
 from memory.model import Stream
 from memory.names import NameIndex
 from memory.ports import MemoryReader
@@ -19,6 +21,7 @@ class Surroundings:
         self._reader = reader
         self._streams: dict[str, Stream] = {}
         self.viewers = viewers
+        self.absences = Absences()
         self.lore: tuple[LoreEntry, ...] = ()
 
     async def load(self) -> None:
@@ -39,6 +42,14 @@ class Surroundings:
     async def load_streams(self) -> None:
         """Read the streams."""
         self._streams = {stream.id: stream for stream in await self._reader.streams(before=_EVER, limit=MOST_STREAMS)}
+
+    def hear(self, messages: Iterable[Message]) -> None:
+        """Note who writes, before it is stored: to know who was away until now."""
+        self.absences.hear(messages, self._last_seen)
+
+    def _last_seen(self, viewer_id: str) -> datetime | None:
+        known = self.viewers.get(viewer_id)
+        return known.last_seen if known is not None else None
 
     def known(self, stream_id: str) -> Stream | None:
         """Return a stream that is in memory."""
