@@ -1,7 +1,7 @@
 """The memory as everything outside sees it."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
@@ -321,9 +321,12 @@ class Memory:
         """Return background jobs: under way, failing, dead, waiting, then finished ones, newest first."""
         return await self._parts.upkeep.jobs(state=state, kind=kind, limit=limit)
 
-    async def reindex(self) -> int:
-        """Rebuild the vector index and full text from SQL with the present model; return the number of documents."""
-        return await self._parts.upkeep.reindex()
+    async def reindex(self, passed: Callable[[int], None] | None = None) -> int:
+        """Rebuild the vector index and full text from SQL with the present model; return the number of documents.
+
+        `passed` is told how many more documents were gone through.
+        """
+        return await self._parts.upkeep.reindex(passed)
 
     async def health(self) -> Health:
         """Return counts, lag and problems."""

@@ -4,7 +4,7 @@ SQL is the truth. Every step reads it anew, in a session that is closed before t
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,8 +152,10 @@ class Indexer:
                         found.setdefault(document.collection, []).append(document.id)
         return found
 
-    async def reindex(self) -> int:
+    async def reindex(self, passed: Callable[[int], None] | None = None) -> int:
         """Bring every document that lacks a vector of the present model into the index; return how many there were.
+
+        `passed` is told how many more documents were looked at and, where they had none, got their vector.
 
         Goes on where it was interrupted, and may run while chat goes on. A change of model drops each collection once before,
         since vectors of two models must never meet.
@@ -174,6 +176,8 @@ class Indexer:
             await self._vectoriser.store(lacking)
             done += len(lacking)
             log.info("reindexed", documents=done)
+            if passed is not None:
+                passed(len(chunk))
 
     async def drift(self) -> list[Drift]:
         """Return the collections in which index and SQL differ, in the order of their names; an empty list means none.

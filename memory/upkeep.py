@@ -164,11 +164,14 @@ class Upkeep:
             await ended(indexing)
         await self._background.stop()
 
-    async def reindex(self) -> int:
-        """Bring the whole index up to date with the present model; return the number of documents that were embedded."""
+    async def reindex(self, passed: Callable[[int], None] | None = None) -> int:
+        """Bring the whole index up to date with the present model; return the number of documents that were embedded.
+
+        `passed` is told how many more documents were gone through.
+        """
         indexer = self._background.indexer
         try:
-            return await indexer.reindex() + (await indexer.heal() if indexer.doubted else 0)
+            return await indexer.reindex(passed) + (await indexer.heal() if indexer.doubted else 0)
         finally:
             self._caches.index_changed()
 

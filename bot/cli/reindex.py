@@ -7,16 +7,19 @@ from typing import Annotated
 from uuid import uuid4
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from bot.app import open_channel_memory
 from bot.cli.asked import in_use, waited_for
 from bot.cli.checks import check_embedder
 from bot.cli.logs import set_up_logs
 from bot.cli.place import ChannelOption, DataOption, Place, chosen_place, whose
-from bot.cli.shell import CommandFailed, ConfigOption, out
+from bot.cli.shell import CommandFailed, ConfigOption, err, out
 from bot.cli.terminal import styled
 from config.settings import Settings, load_settings
 from memory import JobRow, WallClock, doubt_index, inspect_memory, job_desk
+
+_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 
 
 def reindex_command(
@@ -53,7 +56,10 @@ async def _reindexed(settings: Settings, place: Place, *, whole: bool) -> int | 
     if whole:
         await doubt_index(place.folder)
     async with open_channel_memory(settings, place.folder, channel=channel, clock=clock, any_model=True) as memory:
-        return await memory.reindex()
+        total = (await memory.health()).documents
+        with Progress(*_COLUMNS, console=err, transient=True, disable=not err.is_terminal) as progress:
+            task = progress.add_task("building the index", total=total)
+            return await memory.reindex(lambda passed: progress.advance(task, passed))
 
 
 async def _asked(settings: Settings, place: Place, *, whole: bool, wait: bool) -> int | None:

@@ -121,6 +121,15 @@ async def test_reindexing_rebuilds_everything_with_the_new_model(database: Datab
     assert set(await marks(database)) == {"hash/2 (16)"}
 
 
+async def test_reindexing_tells_how_many_documents_it_has_gone_through(database: Database, vectors: FileVectors) -> None:
+    await turns(database, [1, 2])
+    passed: list[int] = []
+    assert await an_indexer(database, vectors).reindex(passed.append) == 6
+    assert sum(passed) == 6
+    assert await an_indexer(database, vectors).reindex(passed.append) == 0
+    assert sum(passed) == 12
+
+
 async def test_reindexing_goes_on_where_it_was_interrupted(
     database: Database, vectors: FileVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
