@@ -14,6 +14,7 @@ from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
+from memory.channels.taken_back import TakenBack
 from memory.clock import Clock
 from memory.consolidate import GROUP as TURNS
 from memory.consolidate import Consolidator
@@ -272,7 +273,8 @@ def _sources(
     dense, lexical, slot = channels
     search = ScopedSearch((dense, lexical), reader, caches.hits)
     episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
-    personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=Beside(reader, rules))
+    around, behind = Beside(reader, rules), TakenBack(reader, rules)
+    personal = ScopedSearch((dense, lexical, slot), reader, caches.hits, rules=rules, around=around, behind=behind)
     viewer = ViewerSource(reader, personal, caches.profiles)
     return {
         SourceKind.PROFILE: viewer,

@@ -35,6 +35,22 @@ _PARENT = _WORDS.where(_NEAR.c.id == _SAID.c.reply_to, _SHOWN).scalar_subquery()
 _BEFORE = _WORDS.where(_SHOWN, _NEAR.c.seq < _SAID.c.seq).order_by(_NEAR.c.seq.desc()).scalar_subquery()
 _AFTER = _WORDS.where(_SHOWN, _NEAR.c.seq > _SAID.c.seq).order_by(_NEAR.c.seq).scalar_subquery()
 _BESIDE = select(_SAID.c.id, func.coalesce(_PARENT, _BEFORE).label("before"), _AFTER.label("after"))
+_BEHIND_LINES, _BEHIND_MS = 30, 180_000  # how far behind a line it is still taken back
+_BEHIND = and_(
+    _SHOWN,
+    _NEAR.c.kind == "message",
+    _NEAR.c.seq > _SAID.c.seq,
+    _NEAR.c.seq <= _SAID.c.seq + _BEHIND_LINES,
+    _NEAR.c.at <= _SAID.c.at + _BEHIND_MS,
+)
+_BY_AUTHOR = _NEAR.c.viewer_id == _SAID.c.viewer_id
+_NEXT = _WORDS.order_by(_NEAR.c.seq)
+_AFTERMATH = select(
+    _SAID.c.id,
+    _NEXT.where(_BEHIND, _BY_AUTHOR).scalar_subquery().label("own"),
+    _NEXT.where(_BEHIND, ~_BY_AUTHOR, _NEAR.c.reply_to == _SAID.c.id).scalar_subquery().label("answer"),
+    _NEXT.where(_BEHIND, ~_BY_AUTHOR).scalar_subquery().label("other"),
+)
 _TYPED = select(DOCUMENT, FACT.c.predicate).select_from(DOCUMENT.outerjoin(FACT, FACT.c.id == DOCUMENT.c.id))
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
 
@@ -117,6 +133,11 @@ class Reader:
         """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it."""
         rows = await self._rows(*(_BESIDE.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
         return {row.id: (row.before or "", row.after or "") for row in rows}
+
+    async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return, for each line, what was said right behind it: by its author, in answer to it, and next by somebody else."""
+        rows = await self._rows(*(_AFTERMATH.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
+        return {row.id: {"own": row.own or "", "answer": row.answer or "", "other": row.other or ""} for row in rows}
 
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
         """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.

@@ -71,6 +71,12 @@ def test_what_is_nearer_to_the_question_than_the_statement_stays() -> None:
     assert len(answers(fact("vivo a Lodi", "home"), near)) == 2
 
 
+def test_what_was_said_on_a_later_occasion_stays_since_it_may_be_the_change() -> None:
+    later = said("chiavi in mano, da oggi colazione con vista sul porto", score=0.55)
+    later = replace(later, document=replace(later.document, at=NOW - timedelta(days=1)))
+    assert len(answers(fact("vivo a Lodi", "home"), later)) == 2
+
+
 @pytest.mark.parametrize(
     "question",
     [
