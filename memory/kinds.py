@@ -31,9 +31,21 @@ def wanted_by(query: str, rules: Sequence[Rules]) -> Wanted:
 
 
 def of_the_kind(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> list[Evidence]:
-    """Return the evidence without a viewer's facts that are known to state something else than is asked of that viewer."""
+    """Return the evidence without a viewer's facts that state something else than is asked of that viewer.
+
+    Only where a fact of the kind asked for is known: without one, the question may be after what its words do not say.
+    """
     wanted = _wanted(evidence, rules)
-    return [item for item in evidence if not _of_another(item, wanted.get(item.request.viewer_id, Wanted()).facts)]
+    answered = {
+        item.request.viewer_id
+        for item in evidence
+        if item.request.kind in _PERSONAL and item.document.about in wanted.get(item.request.viewer_id, Wanted()).facts
+    }
+    return [
+        item
+        for item in evidence
+        if item.request.viewer_id not in answered or not _of_another(item, wanted[item.request.viewer_id].facts)
+    ]
 
 
 def known_first(
