@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memory.latest import asks_of_the_past
+from memory.latest import APART, asks_of_the_past
 from memory.model import Evidence, Plan, SourceKind
 from memory.normalise import spaced
 from memory.rules import Rules
@@ -31,9 +31,21 @@ def wanted_by(query: str, rules: Sequence[Rules]) -> Wanted:
 
 
 def of_the_kind(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> list[Evidence]:
-    """Return the evidence without a viewer's facts that are known to state something else than is asked of that viewer."""
+    """Return the evidence without a viewer's facts that state something else than is asked of that viewer.
+
+    Only where a fact of the kind asked for is known: without one, the question may be after what its words do not say.
+    """
     wanted = _wanted(evidence, rules)
-    return [item for item in evidence if not _of_another(item, wanted.get(item.request.viewer_id, Wanted()).facts)]
+    answered = {
+        item.request.viewer_id
+        for item in evidence
+        if item.request.kind in _PERSONAL and item.document.about in wanted.get(item.request.viewer_id, Wanted()).facts
+    }
+    return [
+        item
+        for item in evidence
+        if item.request.viewer_id not in answered or not _of_another(item, wanted[item.request.viewer_id].facts)
+    ]
 
 
 def known_first(
@@ -41,24 +53,25 @@ def known_first(
 ) -> list[Evidence]:
     """Return the evidence without what only resembles an answer, where a viewer's search found one of the kind asked for.
 
-    What is better by `level` than that statement stays, and all of it does where the question is after several kinds of thing
-    or after the past: an answer may then be what no rule reads.
+    What is better by `level` than that statement stays, and so does what was said later, on another occasion: it may be the
+    change that no rule reads. All of it stays where the question is after several kinds of thing or after the past.
     """
     if plan.as_of is not None:
         return list(evidence)
     stated, wanted = _stated_in(evidence), _wanted(evidence, rules)
-    enough: dict[str | None, float] = {}
+    known: dict[str | None, list[Evidence]] = {}
     for item in evidence:
         asked = wanted.get(item.request.viewer_id, Wanted())
         if item.request.kind is SourceKind.RECALL and asked.one and _said(item, stated) & asked.facts:
-            enough[item.request.viewer_id] = max(enough.get(item.request.viewer_id, 0.0), level(item))
-    return [
-        item
-        for item in evidence
-        if item.request.kind is not SourceKind.RECALL
-        or level(item) >= enough.get(item.request.viewer_id, 0.0)
-        or _said(item, stated) & wanted[item.request.viewer_id].facts
-    ]
+            known.setdefault(item.request.viewer_id, []).append(item)
+    return [item for item in evidence if _holds_beside(item, known.get(item.request.viewer_id, ()), level)]
+
+
+def _holds_beside(item: Evidence, known: Sequence[Evidence], level: Callable[[Evidence], float]) -> bool:
+    if item.request.kind is not SourceKind.RECALL or not known or any(item is one for one in known):
+        return True
+    later = item.document.at - max(one.document.at for one in known) >= APART
+    return later or level(item) >= max(map(level, known))
 
 
 def _wanted(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> Mapping[str | None, Wanted]:

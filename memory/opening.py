@@ -18,6 +18,7 @@ from memory.channels.lexical import Lexical
 from memory.channels.near import Near
 from memory.channels.scoped import ScopedSearch
 from memory.channels.slot import Slot
+from memory.channels.taken_back import TakenBack
 from memory.clock import Clock
 from memory.consolidate import GROUP as TURNS
 from memory.consolidate import Consolidator
@@ -311,7 +312,8 @@ def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
     near = Near(dense, ground.embedder, caches.texts, rules)
     canon = LoreSource(reader, ScopedSearch((dense, lexical), reader, caches.hits), caches.lore, near=near)
     episodes = ScopedSearch((dense, lexical, happened), reader, caches.hits, rules=rules, around=beside)
-    personal = ScopedSearch((dense, lexical, said), reader, caches.hits, rules=rules, around=beside)
+    behind = TakenBack(reader, rules)
+    personal = ScopedSearch((dense, lexical, said), reader, caches.hits, rules=rules, around=beside, behind=behind)
     viewer = ViewerSource(reader, personal, caches.profiles)
     sources: dict[SourceKind, Source] = {
         SourceKind.PROFILE: viewer,

@@ -175,6 +175,14 @@ class MemoryReader(Protocol):
         """
         ...
 
+    async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return, for each line, the words said within three minutes behind it.
+
+        Those said next by its author (`own`), in answer to it (`answer`), and next by somebody else (`other`); empty where
+        there are none, or they were erased or cleared away. For judging only: they are not shown.
+        """
+        ...
+
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         """Return the facts (kind `fact`) about a viewer, stated by themselves, true now or at `as_of`; newest first."""
         ...

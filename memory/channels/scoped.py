@@ -9,7 +9,7 @@ import structlog
 
 from memory import worthiness
 from memory.caches import Cache, Hits
-from memory.channels import Channel, beside, recency
+from memory.channels import Channel, beside, recency, taken_back
 from memory.dedup import told_by_facts
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
@@ -45,9 +45,14 @@ class ScopedSearch:
         *,
         rules: Sequence[Rules] = (),
         around: beside.Beside | None = None,
+        behind: taken_back.TakenBack | None = None,
     ) -> None:
-        """Ask `channels`; with `rules`, what a line says of its author counts too, with `around` what was said beside it."""
+        """Ask `channels`; with `rules`, what a line says of its author counts too, with `around` what was said beside it.
+
+        With `behind`, what was taken back right behind it is passed over.
+        """
         self._around = around
+        self._behind = behind
         self._channels = tuple(channels)
         self._reader = reader
         self._hits = hits
@@ -71,6 +76,7 @@ class ScopedSearch:
         kept = {document.id: document for document in documents.values() if _fits(document, request, asking, belongs)}
         for told in told_by_facts(kept.values()):
             del kept[told.id]
+        kept = {document.id: document for document in await self.standing(request, asking, list(kept.values()))}
         alive = {name: [hit for hit in hits if hit[0] in kept] for name, hits in found.items()}
         best = {id_ for hits in alive.values() for id_, _ in hits[:limit]}
         if recency.NAME in asking.recipe.channels:
@@ -82,6 +88,14 @@ class ScopedSearch:
         return [
             _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
         ]
+
+    async def standing(self, request: SourceRequest, asking: Asking, found: Sequence[Document]) -> list[Document]:
+        """Return what nobody took back; all of it where that cannot be told in time, which the trace says."""
+        if self._behind is None or not found:
+            return list(found)
+        within = asking.recipe.deadlines.source_seconds * CHANNEL_SHARE / 2
+        step = f"{request.name}/{taken_back.NAME}"
+        return await asking.trace.run(step, self._behind.standing(found), within=within, otherwise=list(found))
 
     async def _ask_channels(self, request: SourceRequest, asking: Asking, collection: str, depth: int) -> Mapping[str, Hits]:
         within = asking.recipe.deadlines.source_seconds * CHANNEL_SHARE

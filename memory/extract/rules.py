@@ -24,7 +24,7 @@ _TAKEN_BACK = timedelta(minutes=3)  # a correction this long after a statement s
 _UNMEANT = re.compile(r"[♪♫♬🎵🎶🎤]|(?:^|\s)/(?:s|j|jk|sarcasm|joking)(?![\w/])")  # a song, or a mark of irony
 _SUBJECT = 2  # words in which a subject stands before its verb: "i have", "mi sono"
 _REACH = 3  # words before a statement in which a negator undoes it
-_LONGEST_ANSWER, _LONGEST_RIGHT, _LONGEST_SPELT = 6, 3, 2  # words
+_LONGEST_ANSWER, _LONGEST_RIGHT, _LONGEST_SPELT, _LONGEST_RETRACTION = 6, 3, 2, 4  # words
 _PLACES = frozenset({"home", "origin", "workplace"})  # none is written with digits
 _SPELT = frozenset({"name", "home", "origin", "age"})  # slots that a bare "*word" puts right
 _CORRECTED = re.compile(r"^\s*\*\s*([^*\s][^*]{0,60})\*?\s*$")
@@ -275,16 +275,32 @@ class RuleExtractor:
     def extract(self, lines: Sequence[Spoken]) -> list[Statement]:
         """Return what the lines, oldest first, say about their authors, in their order.
 
-        A line may take back what the same author stated in their line before, up to three minutes ago.
+        A line may take back what the same author stated in their line before, up to three minutes ago, or call it a joke.
         """
         found: list[Statement] = []
         last: dict[str, Statement] = {}
+        joked = self._joked(lines)
         for line in lines:
+            if line.id in joked:
+                continue
             stated = self._of_line(line, last.pop(line.author, None))
             found += stated
             if stated:
                 last[line.author] = stated[-1]
         return found
+
+    def _joked(self, lines: Sequence[Spoken]) -> set[str]:
+        """Return the lines behind which their author soon says, in few words, that it was a joke."""
+        before: dict[str, Spoken] = {}
+        joked: set[str] = set()
+        for line in lines:
+            said = before.get(line.author)
+            before[line.author] = line
+            if said is None or line.at - said.at > _TAKEN_BACK or len(words(line.text)) > _LONGEST_RETRACTION:
+                continue
+            if any(reader.jokes(sentence) for sentence in sentences(line.text) for reader in self.readers):
+                joked.add(said.id)
+        return joked
 
     def _of_line(self, line: Spoken, last: Statement | None) -> list[Statement]:
         read = sentences(unquoted(line.text), line.emotes)

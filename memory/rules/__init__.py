@@ -141,6 +141,8 @@ class Rules(_Table):
     change: PhraseList = Phrases()  # Says that something is new: "now", "I started"
     was: PhraseList = Phrases()  # Asks how something was: "where did I work"
     jest: PhraseList = Phrases()  # Not meant: irony, play, what would be
+    retract: PhraseList = Phrases()  # takes back what its author said just before
+    doubt: PhraseList = Phrases()  # scoffs at what somebody else said just before
     denial: PhraseList = Phrases()  # Begins by rejecting a guess; what follows says how it is
     shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
     slot: tuple[SlotRule, ...] = ()

@@ -63,7 +63,7 @@ class ViewerSource:
         own = [fact for fact in facts if fact.subject == viewer_id and true_at(fact, moment)]
         excluded = set(request.exclude)
         fresh = [fact for fact in own if excluded.isdisjoint(fact.provenance)][:PROFILE_FACTS]
-        return _exact(request, fresh)
+        return _exact(request, await self._search.standing(request, asking, fresh))
 
 
 def _exact(request: SourceRequest, found: Sequence[Document]) -> Ranking:

@@ -50,6 +50,22 @@ _SCENES = select(
     case((_NEAR.c.seq == _SAID.c.seq, and_(_HOSTS, _IS_BOT == 0)), else_=False).label("hosts"),
 ).join(_NEAR, _NEAR.c.stream_id == _SAID.c.stream_id)
 _SHOWN_OR_NOTICE = and_(_NEAR.c.deleted_at.is_(None), _NEAR.c.hidden.is_(False))
+_BEHIND_LINES, _BEHIND_MS = 30, 180_000  # how far behind a line it is still taken back
+_BEHIND = and_(
+    _SHOWN,
+    _NEAR.c.kind == "message",
+    _NEAR.c.seq > _SAID.c.seq,
+    _NEAR.c.seq <= _SAID.c.seq + _BEHIND_LINES,
+    _NEAR.c.at <= _SAID.c.at + _BEHIND_MS,
+)
+_BY_AUTHOR = _NEAR.c.viewer_id == _SAID.c.viewer_id
+_NEXT = _WORDS.order_by(_NEAR.c.seq)
+_AFTERMATH = select(
+    _SAID.c.id,
+    _NEXT.where(_BEHIND, _BY_AUTHOR).scalar_subquery().label("own"),
+    _NEXT.where(_BEHIND, ~_BY_AUTHOR, _NEAR.c.reply_to == _SAID.c.id).scalar_subquery().label("answer"),
+    _NEXT.where(_BEHIND, ~_BY_AUTHOR).scalar_subquery().label("other"),
+)
 _TYPED = select(DOCUMENT, FACT.c.predicate).select_from(DOCUMENT.outerjoin(FACT, FACT.c.id == DOCUMENT.c.id))
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
 
@@ -150,6 +166,11 @@ class Reader:
                 )
             )
         return found
+
+    async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return, for each line, what was said right behind it: by its author, in answer to it, and next by somebody else."""
+        rows = await self._rows(*(_AFTERMATH.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
+        return {row.id: {"own": row.own or "", "answer": row.answer or "", "other": row.other or ""} for row in rows}
 
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None, known_at: datetime | None = None) -> list[Document]:
         """Return the facts that a viewer stated about themselves, true now or at `as_of` (valid time); newest first.

@@ -94,6 +94,22 @@ class InMemoryReader:
         hosts = place == 0 and (line.id in self.hosted or line.kind == "notice")
         return SceneLine(place=place, kind=line.kind, viewer_id=who, at=line.at, text=line.text, hosts=hosts)
 
+    async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        self.calls.append("aftermath")
+        found: dict[str, dict[str, str]] = {}
+        for lines in self.lines.values():
+            for place, line in enumerate(lines):
+                if line.id in line_ids:
+                    behind = lines[place + 1 :]
+                    others = [one for one in behind if one.author != line.author]
+                    said = {
+                        "own": [one for one in behind if one.author == line.author],
+                        "answer": [one for one in others if one.reply_to == line.id],
+                        "other": others,
+                    }
+                    found[line.id] = {whose: next((one.text for one in ones), "") for whose, ones in said.items()}
+        return found
+
     async def facts(self, viewer_id: str, *, as_of: datetime | None = None) -> list[Document]:
         self.calls.append("facts")
         own = [document for document in self.held.values() if document.kind == "fact" and document.subject == viewer_id]

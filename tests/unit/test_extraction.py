@@ -303,3 +303,14 @@ def test_the_same_lines_give_the_same_statements(extractor: RuleExtractor) -> No
 )
 def test_a_taste_in_anger_is_no_fact(extractor: RuleExtractor, text: str) -> None:
     assert pairs(extractor, text) == []
+
+
+@pytest.mark.parametrize("back", ["scherzavo dai", "era una battuta", "just kidding lol", "jk"])
+def test_what_is_called_a_joke_right_behind_it_is_no_fact(extractor: RuleExtractor, back: str) -> None:
+    assert [one.source for one in said(extractor, "vivo a Timbuctù", "ho un gatto", back)] == ["m1"]
+
+
+def test_a_joke_long_after_or_by_somebody_else_takes_nothing_back(extractor: RuleExtractor) -> None:
+    lines = [spoken("vivo a Lodi", "m1", before=900), spoken("scherzavo", "m2", before=10)]
+    other = Spoken(id="m3", author="2", at=AT, text="scherzavo")
+    assert [one.source for one in extractor.extract([*lines, spoken("ho un gatto", "m4", before=5), other])] == ["m1", "m4"]

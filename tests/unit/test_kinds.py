@@ -36,15 +36,21 @@ def answers(*items: Evidence, plan: Plan | None = None) -> list[str]:
         ("dove abito?", "home", True),
         ("dove abito?", "pet", False),
         ("where was I born?", "home", False),
-        ("am I allergic to anything?", "avoid", True),
+        ("am I allergic to anything?", "diet", True),
         ("am I allergic to anything?", "vehicle", False),
         ("come si chiama mio marito?", "own", False),
         ("quando parto?", "plan", True),  # a date is of any kind
-        ("cosa mi spaventa?", "fear", True),  # after nothing that is known as a kind
+        ("cosa mi spaventa?", "pet", True),  # after nothing that is known as a kind
     ],
 )
-def test_a_fact_of_another_kind_than_is_asked_for_is_left_out(question: str, about: str, kept: bool) -> None:
-    assert (of_the_kind([fact("qualcosa", about, query=question)], RULES) != []) is kept
+def test_a_fact_of_another_kind_gives_way_to_one_of_the_kind(question: str, about: str, kept: bool) -> None:
+    known = {"home", "origin", "avoid", "partner", "plan", "fear"}
+    answer = [fact(f"il resto: {one}", one, query=question) for one in sorted(known)]
+    assert ("altro" in texts(of_the_kind([*answer, fact("altro", about, query=question)], RULES))) is kept
+
+
+def test_without_a_fact_of_the_kind_any_may_answer() -> None:
+    assert texts(of_the_kind([fact("ho un canotto", "own"), profile("ho un cane", "pet")], RULES)) != []
 
 
 def test_a_profile_is_judged_by_what_is_asked_of_its_viewer() -> None:
@@ -69,6 +75,12 @@ def test_a_message_with_a_fact_of_the_kind_counts_as_the_statement() -> None:
 def test_what_is_nearer_to_the_question_than_the_statement_stays() -> None:
     near = said("mi hanno appena dato le chiavi di via Roma", score=0.7)
     assert len(answers(fact("vivo a Lodi", "home"), near)) == 2
+
+
+def test_what_was_said_on_a_later_occasion_stays_since_it_may_be_the_change() -> None:
+    later = said("chiavi in mano, da oggi colazione con vista sul porto", score=0.55)
+    later = replace(later, document=replace(later.document, at=NOW - timedelta(days=1)))
+    assert len(answers(fact("vivo a Lodi", "home"), later)) == 2
 
 
 @pytest.mark.parametrize(
