@@ -185,3 +185,17 @@ def test_absence_is_told_from_having_been_somewhere() -> None:
     line = HistoryLine(id="h", at=a_message("x").at, kind="message", author=person("4"), text="ciao")
     plan = plan_for("nuvola quanto sono stato in Portogallo?", window=a_window(line))
     assert about(plan) == {"2"}
+
+
+def test_what_is_ours_together_is_not_the_authors_where_another_is_named() -> None:
+    assert about(plan_for("nuvola la nostra Rosalba_T vive ancora in barca?")) == {"3"}
+    assert about(plan_for("nuvola la nostra barca affonda?")) == {"2"}
+
+
+def test_words_of_an_unknown_language_name_no_kind_of_record() -> None:
+    assert state_domains(plan_for("nuvola welche note bekam ich zuletzt im februar?")) == set()
+
+
+def test_who_spread_a_story_about_the_author_is_looked_for_among_what_others_said() -> None:
+    for text in ("nuvola chi è che si è inventato che ho un drago?", "nuvola who made up that i own a dragon?"):
+        assert sources(plan_for(text)) >= STREAMS
