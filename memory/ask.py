@@ -96,7 +96,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
 
 def _of_this_chat(reading: Reading) -> bool:
     """Whether a question that names nobody and nothing can be meant for this chat's memory, and not for the world."""
-    return not reading.world and (reading.told or reading.happened or reading.unread or bool(reading.ours))
+    return not reading.world and (reading.told or reading.happened or reading.ours or reading.unread)
 
 
 def _open(reading: Reading, scene: Scene) -> Ask:

@@ -199,3 +199,10 @@ def test_words_of_an_unknown_language_name_no_kind_of_record() -> None:
 def test_who_spread_a_story_about_the_author_is_looked_for_among_what_others_said() -> None:
     for text in ("nuvola chi è che si è inventato che ho un drago?", "nuvola who made up that i own a dragon?"):
         assert sources(plan_for(text)) >= STREAMS
+
+
+@pytest.mark.parametrize(
+    "text", ["nuvola da quanto tempo nuoto?", "nuvola da quando non bevo vino?", "nuvola quanto ci metto col tram?"]
+)
+def test_a_verb_of_the_author_after_how_long_or_a_denial_asks_their_memory(text: str) -> None:
+    assert about(plan_for(text)) == {"2"}
