@@ -132,7 +132,9 @@ def _first(bare: str, rules: Sequence[Rules]) -> bool:
     if not any(rule.person.first.found(bare) for rule in rules):
         return False
     said = frozenset(bare.split())
-    return not any(rule.person.bot.found(bare) for rule in rules) or any(said & rule.person.sure for rule in rules)
+    outright = any(rule.person.bot.found(bare) for rule in rules)
+    asked = any(_any(rules, name, bare) for name in ("open_recall", "recall", "world"))  # whether the bot knows, or thinks
+    return not outright or asked or any(said & rule.person.sure for rule in rules)
 
 
 def _unshared(bare: str, rules: Sequence[Rules]) -> str:

@@ -206,3 +206,10 @@ def test_who_spread_a_story_about_the_author_is_looked_for_among_what_others_sai
 )
 def test_a_verb_of_the_author_after_how_long_or_a_denial_asks_their_memory(text: str) -> None:
     assert about(plan_for(text)) == {"2"}
+
+
+@pytest.mark.parametrize(
+    "text", ["nuvola tu te lo ricordi dove lavoro?", "nuvola tu che dici, lavoro troppo?", "nuvola tu dove credi che vivo?"]
+)
+def test_asking_the_bot_what_it_knows_of_the_author_is_about_the_author(text: str) -> None:
+    assert about(plan_for(text)) == {"2"}
