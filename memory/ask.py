@@ -123,7 +123,7 @@ def _foreign(reading: Reading, scene: Scene) -> bool:
 
 def _of_this_chat(reading: Reading) -> bool:
     """Whether a question that names nobody and nothing can be meant for this chat's memory, and not for the world."""
-    return not reading.world and (reading.told or reading.happened or reading.unread or bool(reading.ours))
+    return not reading.world and (reading.told or reading.happened or reading.ours or reading.unread)
 
 
 def _open(reading: Reading, scene: Scene) -> Ask:
@@ -173,7 +173,7 @@ def _people(reading: Reading, scene: Scene) -> dict[str, str]:
     first_here = reading.first and any(rule.person.first.found(spaced(clause)) for rule in scene.rules)
     if in_clause and not first_here:
         return {person: why for person, why in named.items() if person in in_clause}
-    if reading.first:
+    if reading.first and (reading.alone or not named):
         about_me = {author: "speaks of themselves"}
         return about_me | {p: why for p, why in named.items() if not _acts_on_author(p, reading, scene)}
     if named:
@@ -190,8 +190,8 @@ def _asking_clause(reading: Reading, rules: Sequence[Rules]) -> str:
         return reading.text
     if reading.text.count("@") < 2:  # noqa: PLR2004 - one name is no list
         return clauses[-1]
-    asking = [any(rule.question.found(spaced(clause)) for rule in rules) for clause in clauses]
-    return " ".join(clauses[1:]) if asking[1] and not asking[0] else reading.text
+    introduces = "@" not in clauses[0] and not any(rule.question.found(spaced(clauses[0])) for rule in rules)
+    return " ".join(clauses[1:]) if introduces else reading.text
 
 
 def _without_excuse(reading: Reading, rules: Sequence[Rules]) -> Reading:

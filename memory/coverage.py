@@ -36,7 +36,8 @@ def covered(
     ]
     others = {person for person in people if person != reading.message.user.id}
     if reading.cues or (reading.away and others):
-        missed = reading.away and others & _authors(lines)
+        dated = reading.remote or _asks_when(reading, rules)
+        missed = reading.away and not dated and others & _authors(lines)
         return "missed what somebody said, and it stands in the history" if missed else ""
     if not reading.first and (just_now := _just_now(reading, others, lines, rules)):
         return just_now

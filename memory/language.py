@@ -27,6 +27,7 @@ class Reading:
     recall: bool = False  # asks what the memory holds about somebody
     open_recall: bool = False
     first: bool = False  # speaks of its author
+    alone: bool = False  # … and not only of what is theirs with others
     second: bool = False  # speaks of the bot
     bot: bool = False  # … as the one who does or is it
     third: bool = False  # speaks of somebody named before
@@ -70,6 +71,7 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotI
     bare = _bare(plain, rules)
     episode = [rule.episode for rule in rules]
     cues = tuple(cue for cue in ("here", "last", "past", "first") if any(getattr(table, cue).found(plain) for table in episode))
+    unread = _unread(plain, rules)
     single = _without(bare, (rule.person.all for rule in rules))
     away = any(table.away.found(plain) for table in episode)
     sayable = _without_names_of(plain, bot, rules)
@@ -83,6 +85,7 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotI
         recall=_any(rules, "recall", plain),
         open_recall=_any(rules, "open_recall", plain),
         first=_first(bare, rules),
+        alone=_first(_unshared(bare, rules), rules),
         second=any(rule.person.second.found(single) for rule in rules),
         bot=any(rule.person.bot.found(single) for rule in rules),
         third=any(rule.person.third.found(bare) for rule in rules),
@@ -98,10 +101,10 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotI
         bot_said=any(table.bot_said.found(plain) for table in episode),
         ours=any(rule.person.ours.found(bare) for rule in rules),
         told=any(table.told.found(plain) for table in episode),
-        unread=_unread(plain, rules),
+        unread=unread,
         shared=_any(rules, "shared", plain),
         cues=("here", *cues) if away and not cues else cues,
-        domains=tuple(dict.fromkeys(domain for rule in rules for domain in rule.state.domains(sayable))),
+        domains=() if unread else tuple(dict.fromkeys(d for rule in rules for d in rule.state.domains(sayable))),
     )
 
 
@@ -129,7 +132,13 @@ def _first(bare: str, rules: Sequence[Rules]) -> bool:
     if not any(rule.person.first.found(bare) for rule in rules):
         return False
     said = frozenset(bare.split())
-    return not any(rule.person.bot.found(bare) for rule in rules) or any(said & rule.person.sure for rule in rules)
+    outright = any(rule.person.bot.found(bare) for rule in rules)
+    asked = any(_any(rules, name, bare) for name in ("open_recall", "recall", "world"))  # whether the bot knows, or thinks
+    return not outright or asked or any(said & rule.person.sure for rule in rules)
+
+
+def _unshared(bare: str, rules: Sequence[Rules]) -> str:
+    return f" {' '.join(word for word in bare.split() if not any(word in rule.person.shared for rule in rules))} "
 
 
 def _without_names_of(plain: str, bot: BotIdentity, rules: Sequence[Rules]) -> str:

@@ -58,6 +58,7 @@ class PersonRules(_Table):
     sure: WordSet = frozenset()  # words that are the author's beyond doubt; others may be nouns or another's verbs
     bot: PhraseList = Phrases()  # the bot as the one who does it, said outright: then only sure words are the author's
     all: PhraseList = Phrases()  # a second person that means everybody: taken out before
+    shared: WordSet = frozenset()  # words that are the author's and others' together: "our", "nostro"
     ours: PhraseList = Phrases()  # the author and others together: "we had", "avevamo"
 
 

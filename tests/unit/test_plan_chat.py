@@ -185,3 +185,31 @@ def test_absence_is_told_from_having_been_somewhere() -> None:
     line = HistoryLine(id="h", at=a_message("x").at, kind="message", author=person("4"), text="ciao")
     plan = plan_for("nuvola quanto sono stato in Portogallo?", window=a_window(line))
     assert about(plan) == {"2"}
+
+
+def test_what_is_ours_together_is_not_the_authors_where_another_is_named() -> None:
+    assert about(plan_for("nuvola la nostra Rosalba_T vive ancora in barca?")) == {"3"}
+    assert about(plan_for("nuvola la nostra barca affonda?")) == {"2"}
+
+
+def test_words_of_an_unknown_language_name_no_kind_of_record() -> None:
+    assert state_domains(plan_for("nuvola welche note bekam ich zuletzt im februar?")) == set()
+
+
+def test_who_spread_a_story_about_the_author_is_looked_for_among_what_others_said() -> None:
+    for text in ("nuvola chi è che si è inventato che ho un drago?", "nuvola who made up that i own a dragon?"):
+        assert sources(plan_for(text)) >= STREAMS
+
+
+@pytest.mark.parametrize(
+    "text", ["nuvola da quanto tempo nuoto?", "nuvola da quando non bevo vino?", "nuvola quanto ci metto col tram?"]
+)
+def test_a_verb_of_the_author_after_how_long_or_a_denial_asks_their_memory(text: str) -> None:
+    assert about(plan_for(text)) == {"2"}
+
+
+@pytest.mark.parametrize(
+    "text", ["nuvola tu te lo ricordi dove lavoro?", "nuvola tu che dici, lavoro troppo?", "nuvola tu dove credi che vivo?"]
+)
+def test_asking_the_bot_what_it_knows_of_the_author_is_about_the_author(text: str) -> None:
+    assert about(plan_for(text)) == {"2"}
