@@ -1,5 +1,6 @@
 """One message turned into what it asks of the memory: whom, what, where and when, each with its reason. Pure."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,7 +20,7 @@ PUBLIC = frozenset(
     {"joke", "request", "channel"}
 )  # domains that say all there is: no search in the author's messages beside them
 OWNED = frozenset({"request", "note", "relation"})  # domains whose records belong to viewers
-LEAST_SAID, LEAST_KNOWN = 5, 0.15  # words of a text, and share of a language's small words, from which it is of that language
+LOGIN = re.compile(r"@\w|\w*[^\W\d]\w*[\d_]|[\d_]+[^\W\d_]")  # what looks like somebody's name, who is not known here
 NEAR_LINES = 6  # lines back in which a pronoun finds its person
 
 
@@ -98,45 +99,33 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
 
 
 def _guessed(ask: Ask, scene: Scene) -> Ask:
-    """Return the ask, about its author where it names nobody and may still be about them.
+    """Return the ask; where it names nobody and nothing, about its author.
 
-    That is a question after the day of something of which only a pronoun speaks ("in which month is it?"), and one in a
-    language that has no rules here, whose words for its author are not known.
+    Who asks the bot something often asks about themselves, in ways that no list of words holds. What the gate does not find
+    good is not shown, and that nothing was found is not told: it was not asked for (docs/decisions/0021).
     """
     reading = ask.reading
-    if ask.anything or ask.covered or reading.world or reading.second:
+    if ask.anything or ask.covered or reading.world or reading.second or reading.recall or LOGIN.search(reading.text):
         return ask
-    fleeting = any(not slot.lasting and slot.ask.found(reading.plain) for rule in scene.rules for slot in rule.slot)
-    dated = fleeting and any(rule.person.thing.found(reading.plain) for rule in scene.rules)
-    why = (
-        "asks when something of theirs is" if dated else "asks in a language without rules" if _foreign(reading, scene) else ""
-    )
-    return replace(ask, people={reading.message.user.id: why}, guessed=True) if why else ask
-
-
-def _foreign(reading: Reading, scene: Scene) -> bool:
-    """Whether hardly a small word of any language stands in a text that is long enough to have some."""
-    said = words(reading.text)
-    known = max((sum(word in rule.stop for word in said) for rule in scene.rules), default=0)
-    return len(said) >= LEAST_SAID and known < len(said) * LEAST_KNOWN
+    guess = replace(ask, people={reading.message.user.id: "may be about who writes it"}, canon=True, guessed=True)
+    return _checked(guess, {}, scene)
 
 
 def _of_this_chat(reading: Reading) -> bool:
     """Whether a question that names nobody and nothing can be meant for this chat's memory, and not for the world."""
-    return not reading.world and (reading.told or reading.happened or reading.ours or reading.unread)
+    return not reading.world and (reading.told or reading.happened or reading.ours)
 
 
 def _open(reading: Reading, scene: Scene) -> Ask:
     """Return the ask of a question about the past of this chat that says neither whose nor when."""
     author = reading.message.user.id
     why = "asks about this chat, and says neither whom nor when"
-    streams = () if reading.unread else lately(scene.stream, scene.past)
     return Ask(
         reading=reading,
         why="asks something of this chat",
         people={author: why},
         canon=True,
-        streams=streams,
+        streams=lately(scene.stream, scene.past),
         as_of=as_of(reading, scene.batch.closed_at, scene.rules),
     )
 

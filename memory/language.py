@@ -43,7 +43,6 @@ class Reading:
     bot_said: bool = False
     ours: bool = False  # speaks of the author and others together
     told: bool = False  # in the past tense, or pointing at what this chat knows
-    unread: bool = False  # in a language that no rules know
     shared: bool = False  # asks who else has or does something, or what two people have to do with each other
     cues: tuple[str, ...] = ()  # of here, last, past, first
     domains: tuple[str, ...] = ()
@@ -101,7 +100,6 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotI
         bot_said=any(table.bot_said.found(plain) for table in episode),
         ours=any(rule.person.ours.found(bare) for rule in rules),
         told=any(table.told.found(plain) for table in episode),
-        unread=unread,
         shared=_any(rules, "shared", plain),
         cues=("here", *cues) if away and not cues else cues,
         domains=() if unread else tuple(dict.fromkeys(d for rule in rules for d in rule.state.domains(sayable))),

@@ -19,13 +19,11 @@ from memory.recipes import FULL, Limits, recipes
         "nuvola 😂😂",
         "che fame, mi ricordo la pizza di ieri",
         "rosalba dove abiti?",
-        "nuvola quanti minuti bolle un uovo?",
         "nuvola qual è la capitale del Perù?",
         "hi nuvola",
         "nuvola you rock",
         "lol what was that",
         "nuvola how many legs does a spider have?",
-        "nuvola is a boat faster than a train?",
         "LUL LUL LUL",
         "nuvola ricordati che domani parto",
         "nuvola remember that i leave tomorrow",
@@ -82,7 +80,7 @@ def test_a_question_about_the_author_searches_their_own_memory_alone(text: str) 
         ("nuvola quartz gave me some nuts, can i eat them?", {"2"}),
         ("nuvola devo scrivere due biglietti, dove abita @rosalba_t?", {"3"}),
         ("nuvola what does @moon like?", {"6"}),
-        ("nuvola what does the moon look like?", set()),
+        ("nuvola what does the moon look like?", {"2"}),
         ("nuvola what is Moon into?", {"6"}),
         ("nuvola what does @nightbot like?", set()),
     ],
@@ -253,11 +251,19 @@ def test_a_question_whether_the_bot_remembers_looks_into_the_streams(text: str) 
 
 
 @pytest.mark.parametrize(
-    "text", ["nuvola cosa sai dei buchi neri?", "nuvola do you know who invented the radio", "nuvola che sai del jazz?"]
+    "text",
+    [
+        "nuvola cosa sai dei buchi neri?",
+        "nuvola do you know who invented the radio",
+        "nuvola che sai del jazz?",
+        "nuvola quanti minuti bolle un uovo?",
+        "nuvola is a boat faster than a train?",
+    ],
 )
-def test_a_question_about_knowledge_of_the_world_asks_no_memory(text: str) -> None:
+def test_a_question_about_knowledge_of_the_world_asks_at_most_its_authors_memory_quietly(text: str) -> None:
     plan = plan_for(text)
-    assert plan.requests == ()
+    assert {request.why for request in plan.requests if request.viewer_id} <= {"may be about who writes it"}
+    assert about(plan) <= {"2"}
     assert not plan.asks_memory
     assert not plan.explicit_recall
 

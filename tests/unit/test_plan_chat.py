@@ -48,13 +48,18 @@ def test_a_question_about_this_chat_that_names_nobody_asks_its_author_and_the_la
         "nuvola how many legs does a lobster have?",
         "nuvola che differenza c'è fra burro e margarina?",
         "nuvola can you translate goodnight to french?",
-        "nuvola how do i parry?",
         "nuvola ti piace questa canzone?",
     ],
 )
 def test_a_question_about_the_world_or_the_moment_asks_no_memory(text: str) -> None:
     assert about(plan_for(text)) == set()
     assert not STREAMS & sources(plan_for(text))
+
+
+def test_a_question_how_to_do_something_is_no_question_to_the_memory() -> None:
+    plan = plan_for("nuvola how do i parry?")
+    assert not plan.asks_memory
+    assert not STREAMS & sources(plan)
 
 
 def test_a_question_in_a_language_without_rules_asks_its_author() -> None:
