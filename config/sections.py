@@ -130,9 +130,11 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene"], ...] = Field(
-        default=("dense", "lexical", "slot", "recency", "worth", "beside", "scene"),
-        description="Ways to look inside a place; graph finds who shares something.",
+    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene", "taken_back"], ...] = (
+        Field(
+            default=("dense", "lexical", "slot", "recency", "worth", "beside", "scene", "taken_back"),
+            description="Ways to look inside a place; graph finds who shares something.",
+        )
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=3, description="Passages of streams shown at most.")

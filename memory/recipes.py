@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
-ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene", "taken_back"})
 USUAL_CHANNELS = ALL_CHANNELS - {"graph"}  # decision 0014
 
 
@@ -232,6 +232,7 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-slot": replace(full, channels=full.channels - {"slot"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
         "-beside": replace(full, channels=full.channels - {"beside"}),
+        "-taken_back": replace(full, channels=full.channels - {"taken_back"}),
         "-scene": replace(full, channels=full.channels - {"scene"}),
         "+graph": replace(full, channels=full.channels | {"graph"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),

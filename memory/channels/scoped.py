@@ -91,7 +91,7 @@ class ScopedSearch:
 
     async def standing(self, request: SourceRequest, asking: Asking, found: Sequence[Document]) -> list[Document]:
         """Return what nobody took back; all of it where that cannot be told in time, which the trace says."""
-        if self._behind is None or not found:
+        if self._behind is None or not found or taken_back.NAME not in asking.recipe.channels:
             return list(found)
         within = asking.recipe.deadlines.source_seconds * CHANNEL_SHARE / 2
         step = f"{request.name}/{taken_back.NAME}"
