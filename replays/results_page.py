@@ -25,7 +25,10 @@ PRECISION = (
     *("active", "structural", "empty", "passed", "precision", "recall", "p50 ms"),
     *("session passed", "session drift", "session precision", "session recall", "session p50 ms"),
 )
-DEV = ("evidence_recall", "answer_coverage", "retrieval_precision", "irrelevant_share", "misattribution_rate", "stale_rate")
+DEV = (
+    *("evidence_recall", "out_of_history_recall", "answer_coverage", "retrieval_precision", "irrelevant_share"),
+    *("misattribution_rate", "stale_rate", "abstention_precision", "abstention_recall", "block_tokens"),
+)
 HEAD = """\
 # Results
 
@@ -161,11 +164,9 @@ def _dev(summary: Mapping[str, Any]) -> str:
         [recipe, *(_figure(found["overall"]["metrics"].get(metric)) for metric in DEV)]
         for recipe, found in summary["recipes"].items()
     ]
-    told = (
-        f"{summary['probes']} probes of {logs}; embedder `{summary['versions']['embedder']}`. docs/evaluation.md explains each."
-    )
+    told = f"{summary['probes']} probes; embedder `{summary['versions']['embedder']}`. docs/evaluation.md explains each."
     table = _table(["recipe", *DEV], rows)
-    return "\n".join(["## Annotated chat\n", f"### Measured\n\n{told}\n", table, *_settled(summary)])
+    return "\n".join([f"## Annotated chat: {logs}\n", f"### Measured\n\n{told}\n", table, *_settled(summary)])
 
 
 def _settled(summary: Mapping[str, Any]) -> list[str]:

@@ -94,7 +94,8 @@ def test_an_evaluation_of_annotated_chat_is_shown_recipe_by_recipe() -> None:
         "versions": {"embedder": "use-m3"},
     }
     text = page([summary])
-    assert "99 probes of one, two; embedder `use-m3`" in text
+    assert "## Annotated chat: one, two\n" in text
+    assert "99 probes; embedder `use-m3`" in text
     assert "| full | 0.875 | - |" in text
     assert "Conflicts" not in text
     told = page([summary | {"settled_conflicts": {"slot": 3, "time": 1, "judge": 0}}])
