@@ -6,8 +6,11 @@ from typing import Any
 
 from builders_memory import ALICE, BOB
 from builders_recall import NOON, a_batch, a_message
+from builders_record import put_older_turn
+from sqlalchemy import Connection
 
 from memory import Batch, CorrectRequest, ForgetRequest, Memory, Viewer
+from memory.store import outbox
 
 LATER = NOON + timedelta(seconds=20)
 
@@ -22,6 +25,17 @@ def correcting(new: str, **more: Any) -> CorrectRequest:  # noqa: ANN401 - any f
 
 def said(id_: str, text: str, *, user: Viewer = ALICE, after: float = 1, stream_id: str = "s1") -> Batch:
     return a_batch(a_message(id_, text, user=user, after=after), stream_id=stream_id)
+
+
+async def an_older_turn(memory: Memory, *line_ids: str) -> None:
+    """Give a turn one document for all its lines too, as older memories have it; the next jobs bring it into the index."""
+
+    def write(connection: Connection) -> None:
+        document = put_older_turn(connection, *line_ids)
+        payload = {"documents": [document.id]}
+        outbox.enqueue(connection, kind="index", key=f"index:older:{document.id}", payload=payload, now=NOON)
+
+    await memory._parts.recorder._database.write(write)
 
 
 async def everything_held(memory: Memory, *viewers: Viewer, streams: tuple[str, ...] = ("s0", "s1")) -> str:

@@ -16,9 +16,12 @@ from memory.model import Batch, Document, Said, Stream, Turn
 from memory.record import Recorder
 from memory.state_change import StateChanger
 from memory.state_orders import StateOrder, StateReceipt
+from memory.store import episodes
 from memory.store.database import Database
+from memory.store.document_writes import put
 from memory.store.reader import Reader
 from memory.store.stamps import milliseconds
+from memory.store.streams import stream_for
 from memory.store.viewers import ViewerBook
 
 START = datetime(2026, 3, 1, 20, 0, tzinfo=UTC)
@@ -70,6 +73,18 @@ def said(text: str, *in_reply_to: str) -> Said:
 
 def turn(*lines: Line, said: Said = SILENT, held: tuple[str, ...] = (), stream_id: str = "s1") -> Turn:
     return Turn(batch=batch(*lines, stream_id=stream_id), recall=None, said=said, held_viewers=held)
+
+
+def put_older_turn(connection: Connection, *line_ids: str) -> Document:
+    """Store the document of a whole turn beside those of its lines, as memories had it before decision 18."""
+    rows = episodes.lines_by_id(connection, line_ids)
+    row = episodes.turn_row(connection, rows[line_ids[0]].turn_id)
+    assert row is not None
+    lines = episodes.rows_of_turn(connection, row)
+    document = episodes.turn_document(row, lines, stream_for(connection, row.stream_id))
+    assert document is not None
+    put(connection, [document])
+    return document
 
 
 def enqueue(

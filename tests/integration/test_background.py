@@ -93,7 +93,9 @@ async def test_a_recorded_turn_is_found_by_its_author_and_in_its_stream(house: H
     assert await house.background.worker.run_due() >= 1
     assert await house.found("viewer-1", "line 1 of 1") == 1.0
     assert await house.found("viewer-2", "line 1 of 1") < 1.0
-    assert len(await house.vectors.ids("stream-s1")) == 1
+    assert await house.found("stream-s1", "U1: line 1 of 1") == 1.0
+    assert await house.found("stream-s1", "U2: line 1 of 2") == 1.0
+    assert len(await house.vectors.ids("stream-s1")) == 2
     assert await settled(house) == {"index": "done"}
     assert await house.background.indexer.drift() == []
 
@@ -161,7 +163,7 @@ async def test_another_embedder_is_refused_at_the_next_opening_until_reindexed(h
     other = await House.open(house.directory, VirtualClock(START), NotedEmbedder("hash/2", 16))
     with pytest.raises(ModelMismatch, match="ricordo reindex"):
         await other.background.prepare()
-    assert await other.background.indexer.reindex() == 3
+    assert await other.background.indexer.reindex() == 4
     await other.background.prepare()
     assert len(await other.vectors.search("viewer-1", await NotedEmbedder("hash/2", 16).embed_query("line 1 of 1"), 5)) == 1
     await other.close()

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from builders_record import BOB, Store, at, message, notice, opened, said, stream, turn
+from builders_record import BOB, Store, at, message, notice, opened, put_older_turn, said, stream, turn
 from sqlalchemy import Connection
 
 from memory.errors import InvalidRow
 from memory.events import BotReply, Deletion
 from memory.model import Document
-from memory.store import episodes, fulltext, tombstones
+from memory.store import fulltext, tombstones
 from memory.store.document_writes import put
 from memory.store.stamps import milliseconds
 
@@ -30,18 +30,7 @@ async def everything(store: Store) -> str:
 
 
 async def a_turn_of_an_older_memory(store: Store, *line_ids: str) -> Document:
-    """Store the document of a whole turn beside those of its lines, as memories had it before decision 18."""
-
-    def write(connection: Connection) -> Document:
-        rows = episodes.lines_by_id(connection, line_ids)
-        row = episodes.turn_row(connection, rows[line_ids[0]].turn_id)
-        assert row is not None
-        document = episodes.turn_document(row, episodes.rows_of_turn(connection, row), stream())
-        assert document is not None
-        put(connection, [document])
-        return document
-
-    return await store.database.write(write)
+    return await store.database.write(lambda connection: put_older_turn(connection, *line_ids))
 
 
 async def test_a_deleted_message_is_gone_from_everywhere(tmp_path: Path) -> None:

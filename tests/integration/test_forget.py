@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders_forget import LATER, everything_held, files_with, forgetting, moment, said
+from builders_forget import LATER, an_older_turn, everything_held, files_with, forgetting, moment, said
 from builders_memory import BOB, a_past_stream, asked, opened, shown, tell
 from builders_recall import NOON, a_batch, a_message, a_stream
 from fakes.hash_embedder import HashEmbedder
@@ -333,6 +333,7 @@ async def test_the_old_vector_of_a_shared_turn_leaves_the_files_with_the_words_i
     async with opened(tmp_path, embedder) as memory:
         await memory.begin_stream(a_stream())
         await tell(memory, a_batch(a_message("m1", texts[0], after=1), a_message("m2", texts[1], user=BOB, after=2)))
+        await an_older_turn(memory, "m1", "m2")
         await memory.run_jobs()
         mean = (await embedder.embed(texts)).sum(axis=0) / 2
         old = (mean / np.linalg.norm(mean)).astype("<f4").tobytes()[:12]

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from builders_forget import forgetting
+from builders_forget import an_older_turn, forgetting
 from builders_memory import BOB, a_past_stream, opened, tell
 from builders_recall import a_batch, a_message
 
@@ -27,10 +27,12 @@ def _rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
 
 
 async def three_turns(memory: Memory) -> None:
-    """A past stream of Alice and Bob, and a turn of both in this one."""
+    """A past stream of Alice and Bob, and a turn of both in this one; both turns with a document that rests on both viewers."""
     await a_past_stream(memory)
     both = a_batch(a_message("m3", "e il cane si chiama Zorro", after=1), a_message("m4", "ma dai", user=BOB, after=2))
     await tell(memory, both)
+    await an_older_turn(memory, "m1", "m2")
+    await an_older_turn(memory, "m3", "m4")
     await memory.run_jobs()
 
 

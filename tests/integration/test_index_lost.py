@@ -130,7 +130,7 @@ async def test_a_lost_index_is_a_problem_that_health_tells_until_it_is_whole(tmp
         assert "the vector index was lost" in (await memory.health()).problems[0]
         (job,) = await memory.jobs(kind="drift", state="ready")
         assert job.attempts == 1
-        assert await memory.reindex() == 5
+        assert await memory.reindex() == 6
         assert (await memory.health()).problems == ()
         assert dense_hits(await memory.recall(CAT)) == 2
 

@@ -189,8 +189,8 @@ async def test_health_counts_what_there_is(tmp_path: Path) -> None:
             2,
             2,
             1,
-            5,
-        )  # two messages, their facts, a turn
+            6,
+        )  # two messages, their facts, and both again as lines of the stream
         assert (health.embedder, health.dimension, health.lag_seconds) == ("hash/32", 32, 0.0)
         assert health.problems == ()
         await tell(memory, a_batch(a_message("m9", "ancora", after=3)))
@@ -226,7 +226,7 @@ async def test_another_model_is_refused_until_the_index_is_rebuilt(tmp_path: Pat
             pass
     settings = MemorySettings(data_dir=tmp_path)
     async with await open_memory(settings, channel=CHANNEL, embedder=other, clock=a_clock(), any_model=True) as memory:
-        assert await memory.reindex() == 5
+        assert await memory.reindex() == 6
     async with opened(tmp_path, other) as memory:
         await memory.begin_stream(a_stream())
         recall = await memory.recall(asked("come si chiama il mio gatto?"))

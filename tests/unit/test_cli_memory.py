@@ -226,7 +226,7 @@ def test_a_lost_index_is_built_anew_whole(run: Run, data: Path) -> None:
             shutil.rmtree(path)
     code, shown, _ = run("reindex", "--whole")
     assert code == 0
-    assert shown.startswith("10 documents")
+    assert shown.startswith("11 documents")
 
 
 def test_without_a_memory_the_way_to_one_is_told(run: Run, tmp_path: Path) -> None:

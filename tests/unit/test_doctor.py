@@ -87,7 +87,7 @@ async def test_a_sound_memory_is_ok_and_another_model_is_wrong(tmp_path: Path) -
 
 async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) -> None:
     place = await _a_memory(tmp_path / "m")
-    _change(place, "UPDATE document SET indexed_model = NULL WHERE kind = 'turn'")
+    _change(place, "UPDATE document SET indexed_model = NULL WHERE kind = 'line'")
     _change(place, "UPDATE memory_job SET state = 'ready', created_at = 0")
     _, index, _, jobs = await check_memory(place, None)
     assert (index.state, jobs.state) == ("note", "note")
