@@ -212,7 +212,7 @@ async def test_nothing_works_after_close_and_closing_twice_is_fine(tmp_path: Pat
 
 def descriptors(path: Path) -> int:
     """How many of this process's open files are this one."""
-    return sum(os.path.realpath(f"/proc/self/fd/{one}") == str(path) for one in os.listdir("/proc/self/fd"))
+    return sum(one.resolve() == path.resolve() for one in Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc")
