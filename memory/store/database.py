@@ -8,7 +8,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -27,6 +27,7 @@ _BUSY_MS = 5000
 _CHECKPOINT_SECONDS = 0.25
 _LOOKS, _LOOK_SECONDS = 100, 0.1  # for a moment without readers, in which the log can be cut
 _READERS = 4
+_READS_END_SECONDS = 1.0  # what is being read may end, before the memory closes without it
 _WRITER_CACHE_KB = (
     16 * 1024
 )  # an order to forget touches a thousand pages all over the file; SQLite's own 2 MB hold half of them
@@ -115,6 +116,7 @@ class Database:
         self._thread = thread
         self._closed = False
         self._connection: Connection | None = None
+        self._reads, self._idle = 0, asyncio.Event()
 
     @classmethod
     async def open(cls, path: Path, *, synchronous: str = "normal") -> Self:
@@ -201,13 +203,21 @@ class Database:
         """
         if self._closed:
             raise MemoryClosed(_CLOSED)
+        self._reads += 1
         try:
             async with AsyncSession(self._readers, expire_on_commit=False) as session:
-                yield session
+                try:
+                    yield session
+                finally:
+                    if self._closed:  # its pool is gone: nobody would close what is given back to it
+                        await session.invalidate()
         except (DatabaseError, InterfaceError) as error:
             if _is_of_the_store(error):
                 raise unavailable(self.path, error) from error
             raise
+        finally:
+            self._reads -= 1
+            self._idle.set()
 
     async def checkpoint(self) -> int:
         """Move the write-ahead log into the file without disturbing the writer; return the pages that are still in the log."""
@@ -253,12 +263,20 @@ class Database:
         self._writer.dispose()
 
     async def close(self) -> None:
-        """Let running transactions end, then close every connection. Closing twice is fine."""
+        """Let running transactions end, then close every connection. Closing twice is fine.
+
+        A read that goes on for longer than a second keeps its connection, and closes it when it ends.
+        """
         if self._closed:
             return
         self._closed = True
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close_writer)
         self._thread.shutdown(wait=False)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_READS_END_SECONDS):
+                while self._reads:
+                    self._idle.clear()
+                    await self._idle.wait()
         await self._readers.dispose()
 
 

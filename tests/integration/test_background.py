@@ -161,9 +161,11 @@ async def test_another_embedder_is_refused_at_the_next_opening_until_reindexed(h
     await house.background.worker.run_due()
     await house.close()
     other = await House.open(house.directory, VirtualClock(START), NotedEmbedder("hash/2", 16))
-    with pytest.raises(ModelMismatch, match="ricordo reindex"):
+    try:
+        with pytest.raises(ModelMismatch, match="ricordo reindex"):
+            await other.background.prepare()
+        assert await other.background.indexer.reindex() == 4
         await other.background.prepare()
-    assert await other.background.indexer.reindex() == 4
-    await other.background.prepare()
-    assert len(await other.vectors.search("viewer-1", await NotedEmbedder("hash/2", 16).embed_query("line 1 of 1"), 5)) == 1
-    await other.close()
+        assert len(await other.vectors.search("viewer-1", await NotedEmbedder("hash/2", 16).embed_query("line 1 of 1"), 5)) == 1
+    finally:
+        await other.close()

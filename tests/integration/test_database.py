@@ -210,6 +210,41 @@ async def test_nothing_works_after_close_and_closing_twice_is_fine(tmp_path: Pat
             pass
 
 
+def descriptors(path: Path) -> int:
+    """How many of this process's open files are this one."""
+    return sum(one.resolve() == path.resolve() for one in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc")
+@pytest.mark.parametrize("patient", [True, False])
+async def test_a_reading_that_ends_while_or_after_it_is_closed_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, patient: bool
+) -> None:
+    if not patient:
+        monkeypatch.setattr("memory.store.database._READS_END_SECONDS", 0.0)
+    database = await Database.open(tmp_path / "memory.db")
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def read() -> None:
+        async with database.reading() as session:
+            await session.execute(text("SELECT * FROM meta"))
+            begun.set()
+            await go_on.wait()
+
+    reading = asyncio.create_task(read())
+    await begun.wait()
+    assert descriptors(database.path) > 0
+    closing = asyncio.create_task(database.close())
+    if patient:
+        await asyncio.sleep(0)
+        go_on.set()
+    await closing
+    assert reading.done() is patient
+    go_on.set()
+    await reading
+    assert descriptors(database.path) == 0
+
+
 NEVER_CLOSES = """
 import asyncio, pathlib, sys
 from sqlalchemy import text

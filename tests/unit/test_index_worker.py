@@ -70,11 +70,12 @@ def served() -> Iterator[Served]:
     made = Served()
     yield made
     made.store.free.set()
-    for file in (made.files[1], made.files[3], made.files[0], made.files[2]):
+    made.files[1].close()  # the server's pipe ends
+    if made.thread.ident is not None:
+        made.thread.join()  # before its own files are closed: it may be about to read
+    for file in (made.files[3], made.files[0], made.files[2]):
         with suppress(OSError, ValueError):
             file.close()
-    if made.thread.ident is not None:
-        made.thread.join()
     structlog.reset_defaults()
 
 
