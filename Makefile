@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements.lock
-# Half of the tests wait for processes that they started: two workers a core.
-export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Half of the tests wait for processes that they started: nearly two workers a core.
+export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) - 1)')
 STAMP := $(VENV)/.installed
 
 .PHONY: help install run demo-live test chaos check eval bench docs clean lock

@@ -8,14 +8,16 @@ from pathlib import Path
 from builders_recall import BOT_VIEWER, CHANNEL, NOON, a_batch, a_clock, a_message, a_stream, a_viewer
 from fakes.hash_embedder import HashEmbedder
 
-from memory import Batch, Embedder, Memory, MemorySettings, Recall, Recipe, Said, Turn, Viewer, open_memory
+from memory import Batch, Deadlines, Embedder, Memory, MemorySettings, Recall, Recipe, Said, Turn, Viewer, open_memory
 
 ALICE, BOB = a_viewer(), a_viewer("202", "Bob")
+# What is recalled is tested, not how fast on a machine that runs other tests; tests of deadlines bring their own.
+UNHURRIED = Recipe(deadlines=Deadlines(source_seconds=20, retrieve_seconds=30, recall_seconds=40))
 
 
 @asynccontextmanager
 async def opened(directory: Path, embedder: Embedder | None = None, recipe: Recipe | None = None) -> AsyncIterator[Memory]:
-    settings = MemorySettings(data_dir=directory, recipe=recipe or Recipe())
+    settings = MemorySettings(data_dir=directory, recipe=recipe or UNHURRIED)
     async with await open_memory(
         settings, channel=CHANNEL, embedder=embedder or HashEmbedder(dimension=32), clock=a_clock()
     ) as memory:

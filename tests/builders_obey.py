@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from builders_live import BOT, EAGER, HOME, QUICK, at, at_once, message, online, viewer
+from builders_memory import UNHURRIED
 from fakes.hash_embedder import HashEmbedder
 from fakes.responder import FakeResponder
 
@@ -63,7 +64,7 @@ async def a_chat(
 ) -> AsyncIterator[Chat]:
     """Alice, Bob and Carl have said something each."""
     clock, heard = VirtualClock(at(0)), list[str]()
-    settings = MemorySettings(data_dir=directory)
+    settings = MemorySettings(data_dir=directory, recipe=UNHURRIED)
     async with await open_memory(
         settings, channel=HOME, embedder=embedder or HashEmbedder(dimension=32), clock=clock
     ) as memory:
