@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from memory import Item, Recall
+from memory import Item, Recall, StepTrace
 from replays.cases import Case, KnownIds
 from replays.errors import LogUnreadable
 from replays.metrics import METRICS, Result, Scored
@@ -75,10 +75,21 @@ def trace_of(recall: Recall) -> Json:
         "failed": told["failed"],
         "steps": [
             {"step": step.step, "state": step.state, "in": step.items_in, "out": step.items_out, "error": step.error}
-            for step in recall.steps
+            for step in _in_order(recall)
             if "/" not in step.step or step.state != "ok"
         ],
     }
+
+
+def _in_order(recall: Recall) -> list[StepTrace]:
+    """Return the steps, sources and their channels in the order of the plan: they run side by side, and end as they like."""
+    places = {request.name: place for place, request in enumerate(recall.plan.requests)}
+    asked = sorted(
+        (step for step in recall.steps if step.step.split("/")[0] in places),
+        key=lambda step: (places[step.step.split("/")[0]], step.step),
+    )
+    beside = iter(asked)
+    return [next(beside) if step.step.split("/")[0] in places else step for step in recall.steps]
 
 
 def verdict_of(scored: Scored) -> dict[str, list[float] | None]:
