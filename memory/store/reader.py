@@ -1,10 +1,10 @@
 """What recall reads: each call one short session, rows turned into values before it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, case, func, or_, select
+from sqlalchemy import CompoundSelect, Row, Select, and_, case, func, literal, or_, select, union_all
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
@@ -67,7 +67,17 @@ _AFTERMATH = select(
     _NEXT.where(_BEHIND, ~_BY_AUTHOR).scalar_subquery().label("other"),
 )
 _TYPED = select(DOCUMENT, FACT.c.predicate).select_from(DOCUMENT.outerjoin(FACT, FACT.c.id == DOCUMENT.c.id))
+_HITS_AT_ONCE = 20  # SQLite takes so many parts of a UNION, and more
 _NOT_JOINED = STREAM.c.joined_to.is_(None)
+
+
+def _sides(hit: Row[Any], each_side: int) -> Iterator[Select[Any]]:
+    """Yield what asks for the documents before and after a hit, each with the hit's id and place."""
+    near = select(DOCUMENT).where(DOCUMENT.c.collection == hit.collection, IN_SIGHT).limit(each_side)
+    older = near.where(DOCUMENT.c.seq < hit.seq).order_by(DOCUMENT.c.seq.desc())
+    newer = near.where(DOCUMENT.c.seq > hit.seq).order_by(DOCUMENT.c.seq)
+    for side in (older, newer):
+        yield select(literal(hit.id).label("hit"), literal(hit.seq).label("place"), side.subquery())
 
 
 class Reader:
@@ -81,7 +91,7 @@ class Reader:
         self._database = database
         self._book = book or ViewerBook()
 
-    async def _rows(self, *statements: Select[Any]) -> list[Row[Any]]:
+    async def _rows(self, *statements: Select[Any] | CompoundSelect[Any]) -> list[Row[Any]]:
         async with self._database.reading() as session:
             return [row for statement in statements for row in (await session.execute(statement)).all()]
 
@@ -131,17 +141,13 @@ class Reader:
 
     async def around(self, ids: Sequence[str], each_side: int) -> dict[str, tuple[list[Document], list[Document]]]:
         """Return, for each living document among `ids`, the living ones just before and just after it in its collection."""
-        found: dict[str, tuple[list[Document], list[Document]]] = {}
-        async with self._database.reading() as session:
-            for piece in chunks(ids):
-                hits = await session.execute(_PLACES.where(DOCUMENT.c.id.in_(piece)))
-                for hit in hits.all():
-                    beside = select(DOCUMENT).where(DOCUMENT.c.collection == hit.collection, IN_SIGHT)
-                    older = beside.where(DOCUMENT.c.seq < hit.seq).order_by(DOCUMENT.c.seq.desc()).limit(each_side)
-                    newer = beside.where(DOCUMENT.c.seq > hit.seq).order_by(DOCUMENT.c.seq).limit(each_side)
-                    before = [document_of(row) for row in (await session.execute(older)).all()]
-                    after = [document_of(row) for row in (await session.execute(newer)).all()]
-                    found[hit.id] = (before[::-1], after)
+        hits = await self._rows(*(_PLACES.where(DOCUMENT.c.id.in_(piece)) for piece in chunks(ids)))
+        found: dict[str, tuple[list[Document], list[Document]]] = {hit.id: ([], []) for hit in hits}
+        for start in range(0, len(hits), _HITS_AT_ONCE):
+            asked = union_all(*(side for hit in hits[start : start + _HITS_AT_ONCE] for side in _sides(hit, each_side)))
+            for row in sorted(await self._rows(asked), key=lambda row: row.seq):
+                before, after = found[row.hit]
+                (before if row.seq < row.place else after).append(document_of(row))
         return found
 
     async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
