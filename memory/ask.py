@@ -77,7 +77,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
     if domains and set(people) <= {scene.stream.channel.id}:
         people = {}  # a record of the channel: its streamer is named and not asked about
     persona = not people and _about_bot(reading, domains)
-    settled = domains and PUBLIC.issuperset(domains) and people.keys() <= {reading.message.user.id}
+    settled = domains and PUBLIC.issuperset(domains) and people.keys() <= {reading.message.user.id} and not reading.alone
     whom = {} if settled else people
     streams = () if persona else _streams(reading, people, domains, scene, canon=bool(lore_ids))
     if not (people or domains or lore_ids or persona or streams) and _of_this_chat(reading):

@@ -114,8 +114,13 @@ def test_everyday_ways_to_ask_reach_the_kind_of_record(text: str, domain: str) -
     assert domain in state_domains(plan_for(text))
 
 
-def test_when_the_channel_is_on_is_no_question_about_the_author() -> None:
-    assert about(plan_for("nuvola a che ora mi collego la prossima volta?")) == set()
+@pytest.mark.parametrize(
+    "text", ["nuvola a che ora mi collego la prossima volta?", "nuvola what time did i get up before the race?"]
+)
+def test_what_a_record_may_say_of_ones_own_day_is_asked_of_both(text: str) -> None:
+    plan = plan_for(text)
+    assert "channel" in state_domains(plan)
+    assert about(plan) == {"2"}
 
 
 def test_kin_in_a_statement_is_no_question_about_records() -> None:
