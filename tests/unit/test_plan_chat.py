@@ -115,7 +115,7 @@ def test_everyday_ways_to_ask_reach_the_kind_of_record(text: str, domain: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["nuvola a che ora mi collego la prossima volta?", "nuvola what time did i get up before the race?"]
+    "text", ["nuvola a che ora mi collego la prossima volta?", "nuvola what time do i go live with my radio show?"]
 )
 def test_what_a_record_may_say_of_ones_own_day_is_asked_of_both(text: str) -> None:
     plan = plan_for(text)
