@@ -5,8 +5,7 @@ another's facts. Answers are remembered by what was asked, in memory alone. An a
 the pair stays as it is, both facts standing, which is what the rules left it at.
 """
 
-import hashlib
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +15,7 @@ import structlog
 from sqlalchemy import Connection
 
 from memory.allotment import Allotment
+from memory.answers import Answers
 from memory.clock import Clock
 from memory.consolidate import Consolidator
 from memory.errors import AnswerUnusable
@@ -31,7 +31,6 @@ GROUP = 16  # jobs in one call of the handler
 PAIRS = 8  # asked about at once
 ANSWER_TOKENS = 400  # at most, of one answer
 _ATTEMPTS = 2  # at a usable answer
-_REMEMBERED = 512  # answers
 _JOBS = UUID("5f0c9b1e-4f0a-4b43-8a43-6a0d7f1f5c22")
 log = structlog.get_logger(__name__)
 
@@ -56,7 +55,7 @@ class Judge:
         self._clock = clock
         self._allotment = allotment
         self._wait = timedelta(seconds=wait_seconds)
-        self._answers: OrderedDict[str, list[Verdict]] = OrderedDict()
+        self._answers: Answers[list[Verdict]] = Answers()
 
     def enqueue(self, connection: Connection, open_pairs: Mapping[str, Sequence[tuple[str, str]]]) -> None:
         """Have pairs of facts (the newer one first), by the stream of the newer one, judged later."""
@@ -85,11 +84,10 @@ class Judge:
 
     async def _portion(self, stream_id: str, pairs: Sequence[Pair]) -> None:
         request = request_for(pairs)
-        key = _hash(self._model.name, request)
-        verdicts = self._answers.get(key) or await self._ask(stream_id, request, len(pairs))
+        verdicts = self._answers.get(self._model.name, request) or await self._ask(stream_id, request, len(pairs))
         if verdicts is None:
             return
-        self._remember(key, verdicts)
+        self._answers.keep(self._model.name, request, verdicts)
         subject = pairs[0].new.subject
         judged = [(pair.new.id, pair.old.id, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
         await self._database.write(lambda connection: self._consolidator.settle(connection, subject, judged))
@@ -117,11 +115,6 @@ class Judge:
         log.warning("conflicts_left_open", pairs=pairs, reason="no usable answer", attempts=_ATTEMPTS)
         return None
 
-    def _remember(self, key: str, verdicts: list[Verdict]) -> None:
-        self._answers[key] = verdicts
-        while len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
-
 
 def _pairs(connection: Connection, wanted: Sequence[tuple[str, str]], now: datetime) -> list[Pair]:
     """Return the pairs of which both facts stand."""
@@ -142,7 +135,3 @@ def _portions(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     for some in by_subject.values():
         for start in range(0, len(some), PAIRS):
             yield some[start : start + PAIRS]
-
-
-def _hash(model: str, request: Request) -> str:
-    return hashlib.sha256(f"{model}\x1f{request.order}\x1f{request.text}".encode("utf-8", "replace")).hexdigest()

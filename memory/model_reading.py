@@ -7,8 +7,6 @@ lie in a second place.
 """
 
 import asyncio
-import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -18,6 +16,7 @@ import structlog
 from sqlalchemy import Connection
 
 from memory.allotment import Allotment
+from memory.answers import Answers
 from memory.clock import Clock
 from memory.consolidate import Consolidator
 from memory.errors import AnswerUnusable
@@ -33,7 +32,6 @@ KIND = "llm"
 GROUP = 16  # jobs in one call of the handler
 LINES = 20  # asked about at once
 ANSWER_TOKENS = 1500  # at most, of one answer
-_REMEMBERED = 512  # answers
 _JOBS = UUID("8a2f4f0e-2e38-4d4b-a3f3-0d9a6a7f0c11")
 log = structlog.get_logger(__name__)
 
@@ -63,7 +61,7 @@ class ModelReading:
         self._clock = clock
         self._wait = timedelta(seconds=wait_seconds)
         self._allotment = allotment
-        self._answers: OrderedDict[str, tuple[list[Pointed], int]] = OrderedDict()
+        self._answers: Answers[tuple[list[Pointed], int]] = Answers()
 
     def offer(self, lines: Sequence[Spoken]) -> list[str]:
         """Return the ids of the lines that are worth asking about."""
@@ -94,14 +92,13 @@ class ModelReading:
         reader = await asyncio.to_thread(self._make)
         request = request_for(lines, reader.slots)
         cost = count_tokens(request.order) + count_tokens(request.text)
-        key = _hash(self._model.name, request)
-        known = self._answers.get(key)
+        known = self._answers.get(self._model.name, request)
         if known is None and not await self._allotment.affords(stream_id, cost):
             log.warning("llm_budget_spent", stream_id=stream_id, lines=len(lines), tokens=self._allotment.tokens)
             return
         if known is None:
             known, cost = await self._ask(stream_id, request, lines, reader, cost=cost)
-            self._remember(key, known)
+            self._answers.keep(self._model.name, request, known)
         else:
             cost = 0
         found, nowhere = known
@@ -123,11 +120,6 @@ class ModelReading:
         await self._allotment.spend(stream_id, spent)
         return pointed(answer, lines, reader.slots), spent
 
-    def _remember(self, key: str, answer: tuple[list[Pointed], int]) -> None:
-        self._answers[key] = answer
-        while len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
-
     def _keep(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
         """Keep what the rules did not find: of a slot that they found in a line, theirs stands."""
         held = facts.held(connection, {one.subject for one in stated})
@@ -148,7 +140,3 @@ def _portions(lines: Sequence[Spoken], streams: Mapping[str, str]) -> Iterator[t
 
 def _slot(predicate: str) -> str:
     return predicate.removeprefix(ENDED).split(":", 1)[0]
-
-
-def _hash(model: str, request: Request) -> str:
-    return hashlib.sha256(f"{model}\x1f{request.order}\x1f{request.text}".encode("utf-8", "replace")).hexdigest()
