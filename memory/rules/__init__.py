@@ -53,7 +53,6 @@ class PersonRules(_Table):
     first_not: PhraseList  # looks like it and is not: taken out before
     second: PhraseList  # the bot, where the message addresses it
     third: PhraseList  # somebody named before: "lui", "her"
-    thing: PhraseList = Phrases()  # something named before, or of the author's that goes without saying: "it"
     acted_on: WordSet  # the author as the one to whom another does something: "mi", "me"
     sure: WordSet = frozenset()  # words that are the author's beyond doubt; others may be nouns or another's verbs
     bot: PhraseList = Phrases()  # the bot as the one who does it, said outright: then only sure words are the author's

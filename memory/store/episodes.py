@@ -6,7 +6,7 @@ Everything here is derived from the rows alone, with ids made from theirs: doing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid5
 
 from sqlalchemy import Connection, Row, bindparam, select, update
@@ -212,48 +212,31 @@ def _is_own_speech(row: Row[Any]) -> bool:
 
 def line_documents(rows: Iterable[Row[Any]], stream: Stream) -> list[Document]:
     """Return one document a living line, `Name: text`, in the stream's memory."""
-    return [
-        Document(
-            id=derived_id("line", row.id),
-            collection=collection_name("stream", stream.id),
-            kind="line",
-            text=spoken(row),
-            at=moment(row.at),
-            provenance=(row.id,),
-            stream_id=stream.id,
-        )
-        for row in rows
-        if row.deleted_at is None
-    ]
+    return [_of_stream(stream, "line", row.id, [row], at=row.at) for row in rows if row.deleted_at is None]
 
 
 def turn_document(turn: Row[Any], rows: Iterable[Row[Any]], stream: Stream) -> Document | None:
     """Return the one document of a whole turn, as older memories have it (docs/decisions/0018); None if all was deleted."""
     living = [row for row in rows if row.deleted_at is None and row.turn_id == turn.id]
-    if not living:
-        return None
-    return Document(
-        id=derived_id("turn", turn.id),
-        collection=collection_name("stream", stream.id),
-        kind="turn",
-        text="\n".join(map(spoken, living)),
-        at=moment(turn.at),
-        provenance=tuple(row.id for row in living),
-        stream_id=stream.id,
-    )
+    return _of_stream(stream, "turn", turn.id, living, at=turn.at) if living else None
 
 
 def reply_document(row: Row[Any], stream: Stream) -> Document | None:
     """Return the document of a reply that belongs to no turn; None if it was deleted."""
-    if row.deleted_at is not None:
-        return None
+    return _of_stream(stream, "reply", row.id, [row], at=row.at, name="reply_document") if row.deleted_at is None else None
+
+
+def _of_stream(
+    stream: Stream, kind: Literal["line", "turn", "reply"], of: str, rows: Sequence[Row[Any]], *, at: int, name: str = ""
+) -> Document:
+    """Return the document of these lines; `of` is the id it is derived from, under `name` or else its kind."""
     return Document(
-        id=derived_id("reply_document", row.id),
+        id=derived_id(name or kind, of),
         collection=collection_name("stream", stream.id),
-        kind="reply",
-        text=spoken(row),
-        at=moment(row.at),
-        provenance=(row.id,),
+        kind=kind,
+        text="\n".join(map(spoken, rows)),
+        at=moment(at),
+        provenance=tuple(row.id for row in rows),
         stream_id=stream.id,
     )
 
