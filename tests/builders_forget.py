@@ -9,7 +9,7 @@ from builders_recall import NOON, a_batch, a_message
 from builders_record import put_older_turn
 from sqlalchemy import Connection
 
-from memory import Batch, CorrectRequest, ForgetRequest, Memory, Viewer
+from memory import Batch, CorrectRequest, ForgetRequest, Item, Memory, Viewer
 from memory.store import outbox
 
 LATER = NOON + timedelta(seconds=20)
@@ -25,6 +25,19 @@ def correcting(new: str, **more: Any) -> CorrectRequest:  # noqa: ANN401 - any f
 
 def said(id_: str, text: str, *, user: Viewer = ALICE, after: float = 1, stream_id: str = "s1") -> Batch:
     return a_batch(a_message(id_, text, user=user, after=after), stream_id=stream_id)
+
+
+def an_item(*provenance: str) -> Item:
+    return Item(
+        section="recall",
+        source="viewer:101:recall",
+        subject="101",
+        author="101",
+        text="x",
+        provenance=provenance,
+        tokens=1,
+        score=1.0,
+    )
 
 
 async def an_older_turn(memory: Memory, *line_ids: str) -> None:

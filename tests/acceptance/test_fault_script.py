@@ -17,14 +17,6 @@ WANTED = {CHAT, NOTICES, *MODERATION, *STREAMS}
 
 
 @pytest.fixture
-async def twitch() -> AsyncIterator[FakeTwitch]:
-    async with FakeTwitch() as served:
-        served.patience = 60
-        await served.go_online("777")
-        yield served
-
-
-@pytest.fixture
 async def llm() -> AsyncIterator[FakeLlmServer]:
     async with FakeLlmServer([says(f"risposta {number}") for number in range(500)]) as served:  # none is a repetition
         yield served

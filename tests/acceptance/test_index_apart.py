@@ -3,21 +3,11 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
-import pytest
 from builders_process import a_bot, a_config, jobs_done, lines_in
 from fakes.twitch import FakeTwitch
-
-
-@pytest.fixture
-async def twitch() -> AsyncIterator[FakeTwitch]:
-    async with FakeTwitch() as served:
-        served.patience = 60
-        await served.go_online("777")
-        yield served
 
 
 async def test_the_index_is_killed_in_the_evening_and_nothing_is_forgotten(twitch: FakeTwitch, tmp_path: Path) -> None:

@@ -3,21 +3,11 @@
 import asyncio
 import signal
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 from builders_process import a_bot, a_config, jobs_done, lines_in, started
 from fakes.llm_server import Answer, FakeLlmServer, Fault
 from fakes.twitch import FakeTwitch
-
-
-@pytest.fixture
-async def twitch() -> AsyncIterator[FakeTwitch]:
-    async with FakeTwitch() as served:
-        served.patience = 60
-        await served.go_online("777")
-        yield served
 
 
 async def test_a_fact_told_one_evening_is_recalled_after_a_restart(twitch: FakeTwitch, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders_forget import LATER, an_older_turn, everything_held, files_with, forgetting, moment, said
+from builders_forget import LATER, an_item, an_older_turn, everything_held, files_with, forgetting, moment, said
 from builders_memory import BOB, a_past_stream, asked, opened, shown, tell
 from builders_recall import NOON, a_batch, a_message, a_stream
 from fakes.hash_embedder import HashEmbedder
@@ -18,7 +18,6 @@ from memory import (
     EmbeddingCache,
     ForgetRequest,
     InvalidRow,
-    Item,
     Memory,
     Plan,
     Recall,
@@ -224,19 +223,6 @@ async def test_a_reply_made_from_a_forgotten_memory_goes_whoever_asked(tmp_path:
         held = await everything_held(memory)
         assert "Birba" not in held
         assert "che gatto ha Alice?" in held  # Bob's own words stay his
-
-
-def an_item(*provenance: str) -> Item:
-    return Item(
-        section="recall",
-        source="viewer:101:recall",
-        subject="101",
-        author="101",
-        text="x",
-        provenance=provenance,
-        tokens=1,
-        score=1.0,
-    )
 
 
 async def test_an_answer_recorded_after_its_question_was_forgotten_keeps_no_words(tmp_path: Path) -> None:

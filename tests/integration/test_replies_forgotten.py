@@ -4,28 +4,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from builders_forget import LATER, correcting, everything_held, forgetting, said
+from builders_forget import LATER, an_item, correcting, everything_held, forgetting, said
 from builders_memory import BOB, opened
 from builders_recall import NOON, a_stream
 
-from memory import BotReply, Deletion, Item, Memory, Plan, Recall, Said, StateCall, StateOrder, Turn, Window
+from memory import BotReply, Deletion, Memory, Plan, Recall, Said, StateCall, StateOrder, Turn, Window
 from memory.model import Block, HistoryLine
 
 Erasing = Callable[[Memory], Awaitable[object]]
 PARAPHRASE = "Un micio dal nome buffo, se non sbaglio"
-
-
-def an_item(*provenance: str) -> Item:
-    return Item(
-        section="recall",
-        source="viewer:101:recall",
-        subject="101",
-        author="101",
-        text="x",
-        provenance=provenance,
-        tokens=1,
-        score=1.0,
-    )
 
 
 def recall_of(*provenance: str, window: tuple[HistoryLine, ...] = ()) -> Recall:
