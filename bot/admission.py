@@ -24,6 +24,12 @@ class Admission:
 
     def left_out(self, line: Line) -> str | None:
         """Return why a line is no part of the conversation, None where it is. The bot's own lines are noted as such."""
+        reason = self._reason(line)
+        if reason is not None:
+            self._deleted.passed_over(line.id)
+        return reason
+
+    def _reason(self, line: Line) -> str | None:
         names = {line.user.id, line.user.login.lower()} if line.user else set()
         if self._addressing.bot.id in names:
             self._addressing.own(line.id)

@@ -71,8 +71,11 @@ class Ears(Protocol):
 class Inbox:
     """What was heard and not served yet. Deletions have a lane of their own: they pass a backlog, and a running turn."""
 
-    def __init__(self, settings: LiveSettings, clock: Clock, counted: Counter[str]) -> None:
-        """Make both lanes; what they drop is added to `counted`, under `dropped`."""
+    def __init__(
+        self, settings: LiveSettings, clock: Clock, counted: Counter[str], foresee: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        """Make both lanes; what they drop is added to `counted`, under `dropped`. `foresee` looks at each event that waits."""
+        self._foresee = foresee
         self.events: asyncio.Queue[tuple[Event, datetime]] = asyncio.Queue(settings.queue_events)
         self.deletions: asyncio.Queue[Deletion] = asyncio.Queue(settings.queue_events)
         self.closed = False  # what comes now is passed over: the bot is leaving
@@ -93,6 +96,7 @@ class Inbox:
                 self.deletions.put_nowait(event)
             else:
                 self.events.put_nowait((event, self._clock.now()))
+                self._foresee(event)
         except asyncio.QueueFull:
             self._counted["dropped"] += 1
             if self.dropped.bit_count() == 1:  # 1, 2, 4, 8, …: a flood must not flood the log
@@ -130,7 +134,7 @@ async def run_live(
         StoreUnavailable: the database stayed away.
     """
     tally = tally or Tally()
-    inbox = Inbox(settings, clock, tally.counted)
+    inbox = Inbox(settings, clock, tally.counted, loop.foresee)
     evening = _Evening(
         loop=loop, ears=ears, inbox=inbox, settings=settings, clock=clock, stopping=stopping, tally=tally
     )  # fmt: skip

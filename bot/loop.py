@@ -68,13 +68,9 @@ class ChatLoop:
         self._on_stream = on_stream
         self._on_event = on_event or (lambda *_: None)
         self._commands = Commands(settings.commands)
+        speaks = settings.replies == "bot"
         self._obeyer = Obeyer(
-            parts.memory,
-            self._commands,
-            manners=parts.manners,
-            speaker=parts.speaker,
-            speaks=settings.replies == "bot",
-            reload=parts.reload,
+            parts.memory, self._commands, manners=parts.manners, speaker=parts.speaker, speaks=speaks, reload=parts.reload
         )
         self.batcher = Batcher(settings.effective_batching)
         self._echoes = Echoes()
@@ -197,6 +193,11 @@ class ChatLoop:
         except Exception as error:  # noqa: BLE001 - the next deletion must be served
             self._note_failure("deletion_failed", error)
 
+    def foresee(self, event: Event) -> None:
+        """Look at an event that will be fed later: an order to forget stops the answer that is being made of what must go."""
+        if isinstance(event, Message) and (whose := self._obeyer.erases(event)) is not None:
+            self._parts.deleted.expect(event.id, whose)
+
     async def _handle(self, event: Event, now: datetime) -> None:
         match event:
             case StreamEvent(event="online"):
@@ -253,7 +254,8 @@ class ChatLoop:
         self._todo.append(partial(self._carry_out, command, self._stream.id if self._stream else None))
 
     async def _carry_out(self, command: Command | Message, stream_id: str | None) -> None:
-        obeyed = not self.behind and await self._obeyer.obey(command, stream_id)
+        with self._parts.deleted.carrying_out(command.id, unless=StoreUnavailable):
+            obeyed = not self.behind and await self._obeyer.obey(command, stream_id)
         self._counts["command_obeyed" if obeyed else "command_ignored"] += 1
 
     def _go_online(self, event: StreamEvent, now: datetime) -> None:
@@ -323,8 +325,7 @@ class ChatLoop:
         self._behind = 0
         outcome = await run_turn(batch, self._parts, calls=calls)
         self._echoes.said(outcome.turn.said)
-        self._counts["turns"] += 1
-        self._counts[f"said_{outcome.turn.said.state}"] += 1
+        self._counts.update(("turns", f"said_{outcome.turn.said.state}"))
         if not outcome.recorded:
             self._todo.insert(1, partial(self._memory.record, outcome.turn))
         self._finished.append(outcome)

@@ -17,6 +17,7 @@ from bot.obey_state import RecordKeeper
 from bot.obey_texts import command_words
 from bot.speak import Speaker
 from bot.state_command import state_command_of
+from bot.tombstones import ANYBODY
 from memory import Command, CorrectRequest, ForgetRequest, InvalidRow, Memory, Message, Receipt
 
 log = structlog.get_logger(__name__)
@@ -26,6 +27,7 @@ _Verb = Callable[[Order, Command | Message, str | None], Awaitable[str | None]]
 _MODERATORS = frozenset({"moderator", "broadcaster"})
 _ASKING = frozenset({"memory", "whatdoyouknow", "memories"})  # they change nothing: without an answer they are nothing
 _CONFIRMED = frozenset({"forgetme", "wipe"})
+_ERASING = frozenset({"forget", "forgetme", "optout", "correct", "wipe"})
 _REMEMBERED = 1000  # viewers whose newest order is remembered
 _ID_LETTERS = 12  # of an id that is told in chat: enough to name it
 
@@ -71,6 +73,20 @@ class Obeyer:
         """Return whether this is one of the bot's own commands."""
         parsed = self._commands.parse(text)
         return parsed is not None and self._commands.meaning(parsed) is not None
+
+    def erases(self, given: Given) -> str | None:
+        """Return whose memory this command will change, `ANYBODY` where it does not say, None where it will change nothing."""
+        parsed = self._commands.parse(given.text)
+        verb = self._commands.meaning(parsed) if parsed is not None else None
+        order = order_of(verb, parsed) if parsed is not None and verb in _ERASING else None
+        if verb is None or order is None:
+            return None
+        if verb in _CONFIRMED:
+            return (given.user.id if verb == "forgetme" else ANYBODY) if self._confirms(verb, given) else None
+        whom = self._whom(order.name, given) if order.name else ANYBODY
+        if verb == "optout" or (not _is_moderator(given) and whom in {given.user.id, ANYBODY}):
+            return given.user.id
+        return whom if _is_moderator(given) else None
 
     async def obey(self, given: Given, stream_id: str | None) -> bool:
         """Carry a command out, and answer; return whether anything came of it.

@@ -16,7 +16,7 @@ from bot.live import LiveSettings
 from bot.live_errors import EndpointRefused, TwitchDeaf, TwitchRefused
 from bot.tokens import TokenPair, save_tokens
 from bot.twitch import TwitchConnection
-from memory import Deletion, Message, Notice, WallClock
+from memory import Batch, Deletion, Message, Notice, WallClock
 
 
 @pytest.fixture
@@ -134,6 +134,22 @@ async def test_a_time_out_while_the_answer_is_made_withholds_it(fake: FakeTwitch
         await fake.chat("alice", "ricordino di' una cosa brutta")
         await live.until(lambda: live.bench.outcomes)
     assert live.bench.said == [("withheld", "deleted")]
+
+
+async def test_an_order_to_forget_while_the_answer_is_made_withholds_it(fake: FakeTwitch, tmp_path: Path) -> None:
+    async with evening(fake, tmp_path) as live:
+        line = _line("of-the-bot")
+        waiting = Batch(stream_id="s1", lines=(line,), closed_at=line.at, flush_reason="quiet")
+
+        async def ordered_meanwhile() -> None:
+            await fake.chat("mod", "!forget last", badges=("moderator",))
+            await live.until(lambda: live.bench.parts.deleted.touches(waiting, None))
+
+        live.bench.responder.before = ordered_meanwhile
+        await fake.chat("alice", "ricordino dove abito?")
+        await live.until(lambda: live.bench.outcomes)
+        assert live.bench.said == [("withheld", "deleted")]
+        await live.until(lambda: not live.bench.parts.deleted.touches(waiting, None))  # the order's turn came
 
 
 async def test_a_refused_optional_event_does_not_stop_the_start(fake: FakeTwitch, tmp_path: Path) -> None:
