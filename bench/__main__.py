@@ -61,7 +61,9 @@ def _run(name: str, log: Path, options: argparse.Namespace) -> list[Figure]:
     _say(f"{name} …")
     command = [sys.executable, "-m", "bench", name, "--inline", "--json", "--out", str(options.out), "--log", str(log)]
     with tempfile.TemporaryFile("w+") as told:
-        subprocess.run([*command, *(["--quick"] if options.quick else [])], check=True, stdout=told)  # noqa: S603 - ours
+        ended = subprocess.run([*command, *(["--quick"] if options.quick else [])], check=False, stdout=told)  # noqa: S603 - ours
+        if ended.returncode != 0:
+            sys.exit(f"{name} failed")
         told.seek(0)
         return [Figure(**{key: value for key, value in row.items() if key != "met"}) for row in json.load(told)]
 
@@ -84,16 +86,24 @@ def _consolidate(log: Path, out: Path, quick: bool) -> list[Figure]:
     return consolidate.measure(log, out / "consolidate", most=50 if quick else 1000)
 
 
+def _replayed(out: Path) -> Path:
+    """Return the memory that `replay` left."""
+    memory = out / "replay" / "memory"
+    if not memory.exists():
+        sys.exit(f"{memory} is missing: run `python -m bench replay` before, with the same --out")
+    return memory
+
+
 def _search(_: Path, out: Path, quick: bool) -> list[Figure]:
     from bench import search  # noqa: PLC0415 - the same
 
-    return search.measure(out / "replay" / "memory", texts=500 if quick else 5000, collections=300)
+    return search.measure(_replayed(out), texts=500 if quick else 5000, collections=300)
 
 
 def _answer(_: Path, out: Path, __: bool) -> list[Figure]:
     from bench import answer  # noqa: PLC0415 - the same
 
-    return answer.measure(out / "replay" / "memory")
+    return answer.measure(_replayed(out))
 
 
 def _burst(_: Path, out: Path, quick: bool) -> list[Figure]:
