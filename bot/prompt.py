@@ -120,7 +120,9 @@ class _Writer:
         ]
         if len(asked) > 1:
             lines.append(self.words.together.replace("{names}", ", ".join(f"@{named(one.user.name)}" for one in asked)))
-        if recall.block.abstained or (recall.plan.asks_memory and not recall.block.items and not recall.plan.covered):
+        if recall.block.abstained and recall.block.items:
+            lines.append(self.words.unsure)
+        elif recall.block.abstained or (recall.plan.asks_memory and not recall.block.items and not recall.plan.covered):
             lines.append(self.words.admit)
         if recall.degraded:
             lines.append(self.words.degraded)

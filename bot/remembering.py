@@ -141,7 +141,11 @@ class _Telling:
         everything = self.recall.plan.explicit_recall
         known = [*self.own_names, *self.names.values()]
         choice = choose(self.items, self.bare, without=known, own_names=self.own_names, everything=everything)
-        sure = choice.sure and not (asks_when(self.bare) and choice.items and not tells_when(choice.items[0]))
+        sure = (
+            choice.sure
+            and not self.recall.block.abstained
+            and not (asks_when(self.bare) and choice.items and not tells_when(choice.items[0]))
+        )
         for group in grouped(choice.items):
             more = self._several(group) if len(group) > 1 else self._memory(group[0], first=sure and not line)
             if line and len(line) + 1 + len(more) > self.room:

@@ -20,6 +20,7 @@ class PromptWords:
     answer: str
     together: str  # added where one line answers several people
     admit: str
+    unsure: str
     degraded: str
 
 
@@ -50,6 +51,7 @@ PROMPT: Final = {
         answer="Answer {name}, who writes: {text}",
         together="One line answers them all: begin each answer with whom it is for ({names}).",
         admit="Your memory holds nothing about this: say so honestly.",
+        unsure="Your memory holds nothing certain about this: if its lines do not answer, say so honestly.",
         degraded="Part of your memory could not be read just now: do not claim that something was never said.",
     ),
     "it": PromptWords(
@@ -78,6 +80,7 @@ PROMPT: Final = {
         answer="Rispondi a {name}, che scrive: {text}",
         together="Una sola riga risponde a tutti: inizia ogni risposta con il nome di chi la riceve ({names}).",
         admit="La tua memoria non ha nulla su questo: dillo onestamente.",
+        unsure="La tua memoria non ha nulla di sicuro su questo: se le sue righe non rispondono, dillo onestamente.",
         degraded="Una parte della memoria ora non si è potuta leggere: non dire che qualcosa non è mai stato detto.",
     ),
 }

@@ -152,6 +152,12 @@ class Retrieval(Section):
         default=0.15, description="Likeness of kind (home, pet, work…) below which it counts for nothing."
     )
     fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
+    least_chance: Share = Field(default=0.08, description="Calibrated fusion: chance to answer from which a hit is shown.")
+    answer_chance: Share = Field(default=0.08, description="The same for the best hit of a place, or it shows nothing at all.")
+    unsure_chance: Share = Field(
+        default=0.33,
+        description="Chance that nothing found answers, from which the bot is told so and sees the nearest hit alone.",
+    )
     answer_floor: Weight = Field(
         default=0.53,
         description="What a viewer's best hit must reach, or their memory gives nothing. Higher: silent more often.",
@@ -169,10 +175,10 @@ class Retrieval(Section):
 class Fusion(Section):
     """How the channels' results become one list."""
 
-    method: Literal["level", "sum", "rrf"] = Field(
-        default="level",
-        description="level: weighted sum of the channels' own measures; sum: weighted min-max sum; rrf: weighted reciprocal "
-        "ranks.",
+    method: Literal["calibrated", "level", "sum", "rrf"] = Field(
+        default="calibrated",
+        description="calibrated: the chance that a hit answers, by fitted weights, or level where a model has none; level: "
+        "weighted sum of the channels' own measures; sum: weighted min-max sum; rrf: weighted reciprocal ranks.",
     )
     k: Positive = Field(default=60, description="The constant of reciprocal rank fusion.")
     message_dense: Weight = Field(default=0.6, description="Weight of the dense channel among a viewer's messages.")

@@ -135,6 +135,10 @@ from memory.recordings import erase_recorded as erase_recorded
 from memory.recordings import expire_recorded as expire_recorded
 from memory.recordings import holding as holding
 from memory.recordings import recordings_in as recordings_in
+from memory.relevance import RELEVANCE_FEATURES as RELEVANCE_FEATURES
+from memory.relevance import RELEVANCE_FILE as RELEVANCE_FILE
+from memory.relevance import Contender as Contender
+from memory.relevance import relevance_features as relevance_features
 from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup
 from memory.restoring import restore as restore

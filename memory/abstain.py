@@ -1,8 +1,10 @@
 """The gate: evidence that is too weak, or far behind the best, does not go on. Returning nothing is an answer. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from memory.fuse import place_of
 from memory.kinds import known_first, of_the_kind
 from memory.language import content_stems
 from memory.latest import newest_wins
@@ -13,9 +15,12 @@ from memory.rules import Rules
 from memory.salience import PRIORS
 
 NO_OTHER = 0.3  # level of the next best line of a viewer who has none
+LEVELS = frozenset({"level", "calibrated"})  # methods of fusion whose scores are no matter of the other hits
+OPEN_SHARE = 0.5  # of the chance that is enough where all that is known is asked for
 OPEN_EASE = 0.15  # how much less anything needs where all that is known is asked for
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
 USUAL_MEANING = 0.35  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
+NEAR_UNASKED = 0.6  # nearness of an entry of the canon that nobody asked for outright
 UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
 _LOOKED_UP = frozenset({"exact", "graph"})  # channels that find or do not, without degrees
 _MEASURED = PRIORS | {"dense", "lexical", "slot"}
@@ -27,8 +32,10 @@ def gate(
 ) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
     """Return the evidence that is good enough, in its order, and what was left out (`below_gate`).
 
-    A hit stays if one channel vouches for it: an exact look-up, a dense cosine at or above `dense_floor`, or a lexical score
-    above `lexical_floor`; if it holds a number where the question is after one; and if its fused score reaches `fused_floor`.
+    Where the score is the chance that a hit answers (`memory.relevance`), it stays from `least_chance` on, in a place whose
+    best one reaches `answer_chance`. Elsewhere it stays if one channel vouches for it: an exact look-up, a dense cosine from
+    `dense_floor` on, or a lexical score above `lexical_floor`; if it holds a number where the question is after one; and if its
+    fused score reaches `fused_floor`.
     A viewer's memory gives nothing at all where its best hit, `lead` times what it is ahead of the next one added, does not
     reach `answer_floor`: what stands out needs less. Then each item is compared with the best of its
     source: the mean of s_c / max s_c over the channels that found something, weighted as messages are in fusion, must be at
@@ -58,6 +65,28 @@ def gate(
     return tuple(kept), tuple(_left_out(item) for item in left)
 
 
+def unsure(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> bool:
+    """Return whether memory was asked and, by what was found, it is more likely than `unsure_chance` that nothing answers.
+
+    The chance is Π (1 - p) over everything that was found, each with its own chance p. What the canon names outright is sure.
+    """
+    asked = (plan.asks_memory or plan.explicit_recall) and not plan.covered
+    named = any(item.request.kind is SourceKind.LORE and "exact" in item.channels for item in evidence)
+    chances = [item.score for item in evidence if item.calibrated]
+    return asked and not named and bool(chances) and math.prod(1 - chance for chance in chances) > recipe.gate.unsure_chance
+
+
+def nearest(kept: Sequence[Evidence]) -> tuple[tuple[Evidence, ...], tuple[LeftOut, ...]]:
+    """Return what comes nearest to an answer, and the rest as left out; a fact and the message behind it are one thing."""
+    if not kept:
+        return (), ()
+    best = max(kept, key=lambda item: (item.calibrated, item.score))
+    same = tuple(
+        item for item in kept if item is best or not set(item.document.provenance).isdisjoint(best.document.provenance)
+    )
+    return same, tuple(_left_out(item) for item in kept if not any(item is one for one in same))
+
+
 def _left_out(item: Evidence) -> LeftOut:
     return LeftOut(
         source=item.request.name,
@@ -70,6 +99,10 @@ def _left_out(item: Evidence) -> LeftOut:
 
 def _vouched(item: Evidence, limits: Gate) -> bool:
     given = item.channels
+    if item.calibrated:
+        return item.document.kind != "message" or given.get("worth", 1.0) > 0
+    if item.request.strict:  # what nothing speaks for but nearness itself, in a measure that no chance is known of
+        return given.get("near", 0.0) >= NEAR_UNASKED
     if item.request.kind is SourceKind.LORE or any(channel not in _MEASURED for channel in given):
         return True
     if item.document.kind == "message" and given.get("worth", 1.0) <= 0:
@@ -97,19 +130,21 @@ def _numeral(word: str, rules: Sequence[Rules]) -> bool:
 
 def _answering(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     """Return the evidence without the viewers whose best line does not answer."""
-    if recipe.fusion.method != "level":
+    if recipe.fusion.method not in LEVELS:
         return list(evidence)
     places: dict[str, list[Evidence]] = {}
     for item in evidence:
-        if item.request.kind is SourceKind.RECALL:
-            places.setdefault(_place(item), []).append(item)
+        if item.calibrated or item.request.kind is SourceKind.RECALL:
+            places.setdefault(place_of(item.request), []).append(item)
     silent = {place for place, items in places.items() if not _answers(items, recipe)}
-    return [item for item in evidence if _place(item) not in silent]
+    return [item for item in evidence if place_of(item.request) not in silent]
 
 
 def _answers(items: Sequence[Evidence], recipe: Recipe) -> bool:
     best, *others = sorted(items, key=lambda item: -_level(item, recipe))
     level = _level(best, recipe)
+    if best.calibrated:
+        return level >= recipe.gate.answer_chance
     ahead = level - (_level(others[0], recipe) if others else NO_OTHER)
     looked_up = any(not _LOOKED_UP.isdisjoint(item.channels) for item in items)
     return looked_up or level + recipe.gate.lead * ahead >= recipe.gate.answer_floor - _ease(best, recipe)
@@ -117,7 +152,9 @@ def _answers(items: Sequence[Evidence], recipe: Recipe) -> bool:
 
 def _floor(item: Evidence, recipe: Recipe, *, explicit: bool) -> float:
     limits = recipe.gate
-    if recipe.fusion.method != "level" or not _LOOKED_UP.isdisjoint(item.channels):
+    if item.calibrated:
+        return limits.least_chance * (OPEN_SHARE if explicit else 1.0)
+    if recipe.fusion.method not in LEVELS or not _LOOKED_UP.isdisjoint(item.channels):
         return limits.fused_floor
     ease = _ease(item, recipe) + (OPEN_EASE if explicit else 0.0)
     return max(limits.fused_floor, limits.levels.get(item.document.kind, 0.0) - ease)
@@ -131,7 +168,7 @@ def _ease(item: Evidence, recipe: Recipe) -> float:
 
 def _level(item: Evidence, recipe: Recipe) -> float:
     """Return the score, with half of what is said around the line: that decides between lines more than it makes one good."""
-    beside = recipe.fusion.beside_weight if recipe.fusion.method == "level" else 0.0
+    beside = recipe.fusion.beside_weight if recipe.fusion.method in LEVELS and not item.calibrated else 0.0
     return item.score - beside * item.channels.get("beside", 0.0) / 2
 
 
@@ -148,32 +185,28 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     kept = []
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for item in sorted(evidence, key=lambda one: -one.score):
-        said = (_place(item), item.document.provenance)
-        taken[_place(item)] += said not in seen  # a fact and the message behind it are one thing
+        said = (place_of(item.request), item.document.provenance)
+        taken[place_of(item.request)] += said not in seen  # a fact and the message behind it are one thing
         seen.add(said)
-        if taken[_place(item)] <= most.get(item.request.kind, len(evidence)):
+        if taken[place_of(item.request)] <= most.get(item.request.kind, len(evidence)):
             kept.append(item)
     return [item for item in evidence if any(item is one for one in kept)]
-
-
-def _place(item: Evidence) -> str:
-    """Return what competes with each other: a viewer's memory, and all the streams that one question points to."""
-    return "episode" if item.request.kind is SourceKind.EPISODE else item.request.name
 
 
 def _best(evidence: Sequence[Evidence], recipe: Recipe) -> dict[str, Evidence]:
     """Return the best item of each place."""
     best: dict[str, Evidence] = {}
     for item in evidence:
-        if _place(item) not in best or _level(item, recipe) > _level(best[_place(item)], recipe):
-            best[_place(item)] = item
+        if place_of(item.request) not in best or _level(item, recipe) > _level(best[place_of(item.request)], recipe):
+            best[place_of(item.request)] = item
     return best
 
 
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
-    if recipe.fusion.method == "level":
+    if recipe.fusion.method in LEVELS:
         least = {place: (1 - recipe.gate.gap) * _level(item, recipe) for place, item in _best(evidence, recipe).items()}
-        return [i for i in evidence if not _LOOKED_UP.isdisjoint(i.channels) or _level(i, recipe) >= least[_place(i)]]
+        uncut = _LOOKED_UP.isdisjoint
+        return [i for i in evidence if i.calibrated or not uncut(i.channels) or _level(i, recipe) >= least[place_of(i.request)]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

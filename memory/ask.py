@@ -50,6 +50,7 @@ class Ask:
     persona: bool = False
     canon: bool = False  # the canon may say it too, where the question comes near to it
     streams: tuple[StreamChoice, ...] = ()
+    also: tuple[StreamChoice, ...] = ()  # streams that may say it: looked at quietly
     covered: str = ""
     as_of: datetime | None = None
     guessed: bool = False  # nobody is named: it may be about its author, and need not be about memory at all
@@ -67,7 +68,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
     lore_ids = _lore_named(reading, scene.lore)
     if not reading.question and (told := _wanted_lore(reading, lore_ids, {}, scene.lore)):
         return Ask(reading=reading, why="speaks to the bot about its world", lore_ids=told)
-    if not reading.question:
+    if not reading.question and (reading.remember or not reading.hinted):
         return Ask(reading=reading, why="asks to keep something" if reading.remember else "speaks to the bot and asks nothing")
     reading = _without_excuse(reading, scene.rules)
     people = _people(replace(reading, text=_without_canon(reading.text, lore_ids, scene.lore)), scene)
@@ -89,13 +90,23 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         domains=domains,
         lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
         persona=persona,
-        canon=reading.second
-        and not (persona or reading.world or reading.open_recall or reading.recall)
+        canon=not (persona or reading.world or reading.open_recall or reading.recall)
         and set(people) <= {reading.message.user.id},
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )
-    return _guessed(_checked(ask, people, scene), scene)
+    return _widened(_guessed(_checked(ask, people, scene), scene), scene)
+
+
+def _widened(ask: Ask, scene: Scene) -> Ask:
+    """Return the ask with the streams that may say it too, where no word points to one.
+
+    What happened is asked for in ways that no list of words holds, as what somebody said of themselves is.
+    """
+    reading = ask.reading
+    if ask.streams or ask.covered or ask.persona or reading.world or reading.recall or LOGIN.search(reading.text):
+        return ask
+    return replace(ask, also=lately(scene.stream, scene.past))
 
 
 def _guessed(ask: Ask, scene: Scene) -> Ask:
@@ -105,6 +116,7 @@ def _guessed(ask: Ask, scene: Scene) -> Ask:
     good is not shown, and that nothing was found is not told: it was not asked for (docs/decisions/0021).
     """
     reading = ask.reading
+    ask = ask if reading.question else replace(ask, guessed=True)
     if ask.anything or ask.covered or reading.world or reading.second or reading.recall or LOGIN.search(reading.text):
         return ask
     guess = replace(ask, people={reading.message.user.id: "may be about who writes it"}, canon=True, guessed=True)

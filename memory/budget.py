@@ -55,12 +55,13 @@ def fit(  # noqa: PLR0913 - what a block is made from, each of its own kind and 
     language: str,
     recipe: Recipe,
     now: datetime,
+    unsure: bool = False,
 ) -> Block:
     """Return the block: at most `block_tokens` tokens by `count_tokens`, sections by authority, every line quoted data.
 
     Within a section the sources take turns, best first, so that no viewer crowds out another. Facts that were superseded by
     the moment asked about (now, or `plan.as_of`) stay out. Where memory was asked and holds nothing, the block says that
-    and `abstained` is true; where there is nothing to say it is empty.
+    and `abstained` is true; so it does, above its lines, where these may not answer; where there is nothing to say it is empty.
 
     Args:
         evidence: best first within each source.
@@ -72,10 +73,11 @@ def fit(  # noqa: PLR0913 - what a block is made from, each of its own kind and 
         language: of headings and fixed words.
         recipe: limits and shares.
         now: the moment of the turn.
+        unsure: what was found probably does not answer.
     """
     fixed = wording(language)
     setting = Setting(words=fixed, viewers={**viewers, stream.bot.id: stream.bot.name}, now=now)
-    page = _Page(limits=recipe.limits, words=fixed, used=count_tokens(_frame(fixed, "")))
+    page = _Page(limits=recipe.limits, words=fixed, used=count_tokens(_frame(fixed, fixed.unsure if unsure else "")))
     current, page.left_out = _current(evidence, plan, now)
     for record in state[: recipe.limits.state_hits]:
         page.add(state_item(record, setting), record.id)
@@ -83,14 +85,15 @@ def fit(  # noqa: PLR0913 - what a block is made from, each of its own kind and 
         for found in _in_turns([one for one in current if one.section == section]):
             cut = replace(found, document=excerpt(found.document, words(found.request.query)))
             page.add(evidence_item(cut, setting), found.document.id)
-    return _bound(page, plan, covered=plan.covered and bool(window.lines))
+    return _bound(page, plan, covered=plan.covered and bool(window.lines), unsure=unsure)
 
 
-def _bound(page: _Page, plan: Plan, *, covered: bool) -> Block:
+def _bound(page: _Page, plan: Plan, *, covered: bool, unsure: bool) -> Block:
     left = tuple(page.left_out)
     if page.items:
-        text = _frame(page.words, "\n".join(_lines(page)))
-        return Block(text=text, items=tuple(page.items), tokens=count_tokens(text), left_out=left)
+        head = [page.words.unsure] if unsure else []
+        text = _frame(page.words, "\n".join([*head, *_lines(page)]))
+        return Block(text=text, items=tuple(page.items), tokens=count_tokens(text), left_out=left, abstained=unsure)
     if (plan.explicit_recall or plan.asks_memory) and not covered:
         text = f"{OPENING}\n{page.words.nothing}\n{CLOSING}"
         return Block(text=text, tokens=count_tokens(text), left_out=left, abstained=True)

@@ -1,12 +1,13 @@
 """The channels' rankings of each source made into one list. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from memory.model import Candidate, Document, Evidence, Ranking, Section, SourceKind, SourceRequest
 from memory.recipes import Fusion, Recipe
+from memory.relevance import BM25_FULL, Contender, Relevance
 from memory.salience import PRIORS
 
-BM25_FULL = 12.0  # BM25 score from which the words agree as well as they can
 AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0, "near": 1.0}  # weights of channels that the recipe does not name
 _SHORT = frozenset({"fact", "claim", "lore"})  # kinds whose text is a short statement: the fact weights
 SECTIONS: Mapping[SourceKind, Section] = {
@@ -20,9 +21,11 @@ SECTIONS: Mapping[SourceKind, Section] = {
 }
 
 
-def fuse(rankings: Sequence[Ranking], recipe: Recipe) -> tuple[Evidence, ...]:
+def fuse(rankings: Sequence[Ranking], recipe: Recipe, relevance: Relevance | None = None) -> tuple[Evidence, ...]:
     """Return the evidence of every source, best first within each; sources in the order of their first ranking.
 
+    `calibrated`: the chance that it answers, by `relevance`; where that has no weights for a place, or no channel told of
+    nearness there, `level`.
     `level`: Σ_c w_c · m_c, the channel's own measure: cosine, BM25 / `BM25_FULL` (at most 1), and what is between 0 and 1 as it
     is, so that the same score means the same for every question and a floor can be set. `sum`: Σ_c w_c · (s - min_c) /
     (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
@@ -34,7 +37,27 @@ def fuse(rankings: Sequence[Ranking], recipe: Recipe) -> tuple[Evidence, ...]:
     by_source: dict[str, list[Ranking]] = {}
     for ranking in rankings:
         by_source.setdefault(ranking.request.name, []).append(ranking)
-    return tuple(evidence for group in by_source.values() for evidence in _fused(group, recipe.fusion))
+    fused = [evidence for group in by_source.values() for evidence in _fused(group, recipe.fusion)]
+    return tuple(_calibrated(fused, relevance) if recipe.fusion.method == "calibrated" and relevance else fused)
+
+
+def place_of(request: SourceRequest) -> str:
+    """Return what competes with each other: a viewer's memory, and all the streams that one question points to."""
+    return "episode" if request.kind is SourceKind.EPISODE else request.name
+
+
+def _calibrated(fused: Sequence[Evidence], relevance: Relevance) -> list[Evidence]:
+    """Return the evidence with chances for scores where there are any, best first within each source as before."""
+    places: dict[str, list[Evidence]] = {}
+    for item in fused:
+        places.setdefault(place_of(item.request), []).append(item)
+    scored: dict[int, Evidence] = {}
+    for items in places.values():
+        found = [Contender(request=item.request, document=item.document, channels=item.channels) for item in items]
+        for item, chance in zip(items, relevance.chances(found) or (), strict=False):
+            scored[id(item)] = replace(item, score=chance, calibrated=True)
+    order = {name: place for place, name in enumerate(dict.fromkeys(item.request.name for item in fused))}
+    return sorted((scored.get(id(item), item) for item in fused), key=lambda item: (order[item.request.name], *_rank(item)))
 
 
 def _fused(group: Sequence[Ranking], fusion: Fusion) -> list[Evidence]:
@@ -53,7 +76,11 @@ def _fused(group: Sequence[Ranking], fusion: Fusion) -> list[Evidence]:
         for found, given in parts.items()
         if not PRIORS.issuperset(given)
     ]
-    return sorted(evidence, key=lambda e: (-e.score, -e.document.at.timestamp(), e.document.id))
+    return sorted(evidence, key=_rank)
+
+
+def _rank(item: Evidence) -> tuple[float, float, str]:
+    return -item.score, -item.document.at.timestamp(), item.document.id
 
 
 def _documents(group: Iterable[Ranking]) -> dict[str, Document]:
@@ -62,7 +89,7 @@ def _documents(group: Iterable[Ranking]) -> dict[str, Document]:
 
 def _shares(ranking: Ranking, fusion: Fusion) -> Callable[[Candidate], float]:
     candidates = ranking.candidates
-    if fusion.method == "level":
+    if fusion.method in {"level", "calibrated"}:
         most = BM25_FULL if ranking.channel == "lexical" else 1.0
         return lambda candidate: min(1.0, candidate.score / most)
     if fusion.method == "rrf":

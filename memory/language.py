@@ -11,6 +11,7 @@ from memory.rules import Rules
 
 CLAUSE = re.compile(r"[,;:.!]\s+")
 LEGIBLE, LEGIBLE_SHARE = 4, 0.2  # words from which a language can be told, and the share of them that are its common ones
+ASKING = 4  # words from which a line that has no form of a question may be one
 _EDGE = " \t,.:;!-@"  # what the bot's name leaves behind at the ends of a question
 
 
@@ -23,6 +24,7 @@ class Reading:
     plain: str  # `text` folded and spaced
     addressed: str = ""  # why it counts as said to the bot; empty: it is not
     question: bool = False
+    hinted: bool = False  # may ask something, without the form of a question
     remember: bool = False  # asks to keep something
     recall: bool = False  # asks what the memory holds about somebody
     open_recall: bool = False
@@ -80,6 +82,7 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotI
         plain=plain,
         addressed=addressed,
         question="?" in text or _asks(text, plain, rules),
+        hinted=len(plain.split()) >= ASKING and _any(rules, "hint", plain),
         remember=_any(rules, "remember", plain),
         recall=_any(rules, "recall", plain),
         open_recall=_any(rules, "open_recall", plain),

@@ -210,6 +210,7 @@ class Evidence:
     document: Document
     score: float  # fused
     channels: Mapping[str, float] = field(default_factory=dict)  # what each channel gave
+    calibrated: bool = False  # the score is the chance that it answers, by `memory.relevance`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +283,7 @@ class Recall:
     steps: tuple[StepTrace, ...] = ()
     timed_out: tuple[str, ...] = ()  # source names left out for lateness
     failed: tuple[str, ...] = ()  # source names left out for an error
+    candidates: tuple[Evidence, ...] = ()  # all that was found, before the gate
 
     @property
     def degraded(self) -> bool:

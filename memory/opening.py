@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from random import Random
 
+import structlog
+
 from memory import judge as judging
 from memory import model_reading, relating
 from memory.allotment import Allotment
@@ -45,6 +47,7 @@ from memory.recall import Recaller
 from memory.recipes import MemorySettings
 from memory.record import Recorder
 from memory.relating import Relater
+from memory.relevance import Relevance, load_relevance
 from memory.retention import Retainer
 from memory.rules import Rules, load_rules
 from memory.sources import Source
@@ -66,6 +69,7 @@ from memory.undo import Undoer
 from memory.upkeep import Upkeep
 from memory.worthiness import Meaning
 
+log = structlog.get_logger(__name__)
 _HISTORY_SLACK = 40  # lines beyond the window: the batch itself is not shown, and is at most this long
 _SEED = 0  # delays between retries: the same outbox, the same moments
 
@@ -128,7 +132,15 @@ class _Ground:
     precedence: Precedence
     names: NameIndex
     rules: tuple[Rules, ...]  # compiled once: 0.3 s
+    relevance: Relevance | None  # fitted for the embedder
     model: JsonModel | None = None  # reads lines a second time
+
+
+def _relevance_for(embedder: Embedder, settings: MemorySettings) -> Relevance | None:
+    relevance = load_relevance(embedder.name)
+    if relevance is None and settings.recipe.fusion.method == "calibrated":
+        log.info("relevance_not_fitted", model=embedder.name, fusion="level")
+    return relevance
 
 
 async def open_parts(
@@ -161,6 +173,7 @@ async def open_parts(
             precedence=precedence,
             names=NameIndex(),
             rules=load_rules(settings.languages),
+            relevance=_relevance_for(embedder, settings),
             model=model,
         )
         opening.push_async_callback(abandoned.close)
@@ -267,6 +280,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         sources=looking.sources,
         caches=caches,
         rules=ground.rules,
+        relevance=ground.relevance,
         language=settings.block_language,
         clock=clock,
         abandoned=ground.abandoned,
@@ -319,7 +333,7 @@ def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
         SourceKind.PROFILE: viewer,
         SourceKind.RECALL: viewer,
         SourceKind.GRAPH: GraphSource(reader),
-        SourceKind.EPISODE: StreamSource(reader, episodes),
+        SourceKind.EPISODE: StreamSource(reader, episodes, ground.relevance),
         SourceKind.LORE: canon,
         SourceKind.STATE: StateSource(reader, near=near),
     }

@@ -158,6 +158,16 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
                 viewer_ids=tuple(person for person in ask.people if person != ask.reading.message.user.id),
                 exclude=exclude,
             )
+        for choice in ask.also:
+            yield SourceRequest(
+                kind=SourceKind.EPISODE,
+                why="a stream may say it",
+                query=query,
+                stream_id=choice.stream_id,
+                viewer_ids=tuple(person for person in ask.people if person != ask.reading.message.user.id),
+                exclude=exclude,
+                strict=True,
+            )
 
 
 def _canon(ask: Ask, query: str) -> Iterable[SourceRequest]:
@@ -218,7 +228,7 @@ def _state(ask: Ask, query: str, scene: Scene) -> Iterable[SourceRequest]:
     A viewer's own records where the question is about people, else everybody's.
     """
     if not ask.domains:
-        if ask.people and not ask.covered:
+        if (ask.people or ask.canon) and not ask.covered:
             yield _near_records(ask, query, scene)
         return
     owned = set(ask.domains) <= OWNED
@@ -241,7 +251,7 @@ def _near_records(ask: Ask, query: str, scene: Scene) -> SourceRequest:
         why="a record may say it",
         query=query,
         domains=DOMAINS,
-        viewer_ids=tuple(ask.people),
+        viewer_ids=tuple(ask.people) or (ask.reading.message.user.id,),
         strict=True,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from memory.abstain import gate
+from memory.abstain import gate, nearest, unsure
 from memory.budget import fit
 from memory.caches import RecallCaches
 from memory.channels.scoped import Asking
@@ -16,6 +16,7 @@ from memory.history import History
 from memory.model import Batch, Block, Evidence, LeftOut, Plan, Recall, SourceKind, Stream, Window
 from memory.plan import make_plan
 from memory.recipes import Recipe
+from memory.relevance import Relevance
 from memory.retrieve import Retrieval
 from memory.rules import Rules
 from memory.sources import Found, Source
@@ -45,6 +46,7 @@ class _Look:
     found: Found = field(default_factory=Found)
     timed_out: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    doubt: bool = False  # what was found probably does not answer
 
 
 class Recaller:
@@ -61,12 +63,14 @@ class Recaller:
         language: str,
         clock: Clock,
         abandoned: Abandoned,
+        relevance: Relevance | None = None,
     ) -> None:
         self._surroundings = surroundings
         self._history = history
         self._sources = sources
         self._caches = caches
         self._rules = rules
+        self._relevance = relevance
         self._language = language
         self._clock = clock
         self._abandoned = abandoned
@@ -84,17 +88,20 @@ class Recaller:
         question = _Question(batch=batch, stream=stream, recipe=recipe, as_of=as_of)
         look = await self._look_until_nothing_is_erased(question, trace)
         # From here on nothing is awaited: what is erased from now on is erased after this recall.
-        evidence = trace.step("fuse", fuse, look.found.rankings, recipe)
+        evidence = trace.step("fuse", fuse, look.found.rankings, recipe, self._relevance)
         strong, weak = trace.step("gate", gate, evidence, look.plan, recipe, self._rules, count=_kept)
+        doubt = unsure(evidence, look.plan, recipe) and not look.found.records
+        strong, behind = nearest(strong) if doubt else (strong, ())
         fresh, repeats = trace.step("dedup", drop_repeats, strong, look.window, batch, recipe, count=_kept)
-        block = trace.step("budget", self._fit, fresh, look, question, count=_lines)
+        block = trace.step("budget", self._fit, fresh, replace(look, doubt=doubt), question, count=_lines)
         return Recall(
             plan=look.plan,
             window=look.window,
-            block=replace(block, left_out=(*weak, *repeats, *block.left_out)),
+            block=replace(block, left_out=(*weak, *behind, *repeats, *block.left_out)),
             steps=trace.steps,
             timed_out=look.timed_out,
             failed=look.failed,
+            candidates=evidence,
         )
 
     async def _stream(self, stream_id: str, recipe: Recipe, trace: Trace) -> Stream | None:
@@ -166,6 +173,7 @@ class Recaller:
             language=self._language,
             recipe=question.recipe,
             now=question.batch.closed_at,
+            unsure=look.doubt,
         )
 
 

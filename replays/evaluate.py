@@ -278,7 +278,8 @@ class Examiner:
                 reply=reply,
             )
             scored = Scored(case=case, result=result, authors=self.annotated.known.authors)
-            answers.append(Asked(log=self.annotated.name, recipe=name, scored=scored, trace=trace_of(recall)))
+            found = recall.candidates
+            answers.append(Asked(log=self.annotated.name, recipe=name, scored=scored, trace=trace_of(recall), candidates=found))
         return answers
 
     async def _recalled(self, batch: Batch, case: Case, recipe: Recipe | Baseline) -> tuple[Recall, tuple[str, ...]]:

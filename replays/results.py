@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from memory import Item, Recall, StepTrace
+from memory import Evidence, Item, Recall, StepTrace
 from replays.cases import Case, KnownIds
 from replays.errors import LogUnreadable
 from replays.metrics import METRICS, Result, Scored
@@ -27,6 +27,7 @@ class Asked:
     recipe: str
     scored: Scored
     trace: Mapping[str, Any]
+    candidates: tuple[Evidence, ...] = ()  # what was found, before the gate
 
     @property
     def result(self) -> Result:

@@ -69,7 +69,7 @@ class Stage:
         for item in recall.block.items if recall else ():
             self._beneath(self._told(item))
         if recall and recall.block.abstained:
-            self._beneath("nothing in memory on this, which the bot admits")
+            self._beneath(f"nothing {'certain ' if recall.block.items else ''}in memory on this, which the bot admits")
         if recall and recall.degraded:
             missing = ", ".join((*recall.timed_out, *recall.failed)) or "a step"
             self._beneath(f"degraded: without {missing}", style="yellow")

@@ -123,6 +123,7 @@ class Rules(_Table):
     question: PhraseList  # forms that ask, with or without a question mark
     exclaim: PhraseList  # begins like a question and is none, where no question mark stands: "when i was", "what a"
     ask: PhraseList  # imperatives and courtesies that ask: "dimmi", "can you tell me"; their persons mean nothing
+    hint: PhraseList = Phrases()  # may ask something: a question word anywhere, or an order to tell
     remember: PhraseList  # asks the bot to keep something
     recall: PhraseList  # asks what the memory holds about somebody
     open_recall: PhraseList  # asks whether the memory holds something ("do you remember"): a question about memory

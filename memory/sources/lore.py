@@ -18,7 +18,7 @@ from memory.store.collections import LORE
 MOST_ENTRIES = 5000
 FEW_ENTRIES = 64  # up to so many are compared with a question part by part; a larger canon is searched
 WHOLE, WORDS = 0.5, 0.3  # weights of an entry's whole text and of shared words beside its nearest part
-LEAST, LEAST_STRICT = 0.1, 0.6  # nearness from which an entry counts: in a question about the bot, and in any other
+LEAST = 0.1  # nearness from which an entry is a candidate
 _SENTENCE = re.compile(r"(?<=[.!?;:…])\s+")
 
 
@@ -89,11 +89,10 @@ class LoreSource:
         words = (
             near.shared(request.query, [_all(entry) for entry in entries]) if "lexical" in channels else np.zeros(len(entries))
         )
-        least = LEAST_STRICT if request.strict else LEAST
         scored = [
             (score, canon[f"lore:{entry.id}"])
             for entry, means, says in zip(entries, meaning, words, strict=True)
-            if (score := means + WORDS * float(says)) >= least
+            if (score := means + WORDS * float(says)) >= LEAST
         ]
         return _ranking(request, NAME, sorted(scored, key=lambda pair: (-pair[0], pair[1].id)))
 

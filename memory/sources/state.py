@@ -11,7 +11,7 @@ from memory.sources import Found
 COMPARED = 64  # newest records that a question which names no kind of record is compared with
 WORDS = 0.5  # weight of shared words beside nearness of meaning
 OWN, SHARED = 0.27, 0.5  # nearness from which a record of the people asked about counts, and one that is everybody's
-_EVERYBODYS = frozenset({"joke", "channel"})
+_EVERYBODYS = frozenset({"joke", "channel"})  # domains whose records are; and a note of nobody
 
 
 class StateSource:
@@ -34,8 +34,8 @@ class StateSource:
         near = [
             record
             for record, score in zip(records, scores, strict=True)
-            if score >= (SHARED if record.domain in _EVERYBODYS else OWN)
-            and (record.domain in _EVERYBODYS or people.intersection(record.viewers))
+            if score >= (SHARED if _is_everybodys(record) else OWN)
+            and (_is_everybodys(record) or people.intersection(record.viewers))
         ]
         return Found(records=tuple(near))
 
@@ -52,6 +52,10 @@ class StateSource:
             )
         words = near.shared(request.query, texts) if "lexical" in channels else [0.0] * len(texts)
         return [means + WORDS * float(says) for means, says in zip(meaning, words, strict=True)]
+
+
+def _is_everybodys(record: StateRecord) -> bool:
+    return record.domain in _EVERYBODYS or not record.viewers
 
 
 async def _listed(query: str, texts: Sequence[str], near: Near) -> list[float]:

@@ -10,6 +10,7 @@ from memory.channels.scoped import CHANNEL_SHARE, Asking, ScopedSearch
 from memory.fuse import fuse
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
+from memory.relevance import Relevance
 from memory.sources import Found
 from memory.store.collections import collection_name
 
@@ -23,7 +24,8 @@ PAUSE = timedelta(minutes=2)  # what is further away belongs to another scene
 class StreamSource:
     """Answers for exactly one stream a request, present or past."""
 
-    def __init__(self, reader: MemoryReader, search: ScopedSearch) -> None:
+    def __init__(self, reader: MemoryReader, search: ScopedSearch, relevance: Relevance | None = None) -> None:
+        self._relevance = relevance
         self._reader = reader
         self._search = search
         self._scenes = Scene(reader)
@@ -45,7 +47,7 @@ class StreamSource:
         )
         if scene.NAME in asking.recipe.channels:
             rankings.append(await self._told(request, asking, rankings))
-        order = [evidence.document for evidence in fuse(rankings, asking.recipe)]
+        order = [evidence.document for evidence in fuse(rankings, asking.recipe, self._relevance)]
         beside = await self._reader.around([document.id for document in order[: PASSAGES + SPARE]], BESIDE)
         passages, covered = _passages(order, beside)
         return Found(rankings=tuple(_shown(ranking, passages, covered) for ranking in rankings))
