@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
-ALL_CHANNELS = frozenset({"dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene", "taken_back"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "graph", "recency", "worth", "taken_back"})
 USUAL_CHANNELS = ALL_CHANNELS - {"graph"}  # decision 0014
 
 
