@@ -152,10 +152,10 @@ class Retrieval(Section):
         default=0.15, description="Likeness of kind (home, pet, work…) below which it counts for nothing."
     )
     fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
-    least_chance: Share = Field(default=0.08, description="Calibrated fusion: chance to answer from which a hit is shown.")
-    answer_chance: Share = Field(default=0.08, description="The same for the best hit of a place, or it shows nothing at all.")
+    least_chance: Share = Field(default=0.09, description="Calibrated fusion: chance to answer from which a hit is shown.")
+    answer_chance: Share = Field(default=0.09, description="The same for the best hit of a place, or it shows nothing at all.")
     unsure_chance: Share = Field(
-        default=0.33,
+        default=0.52,
         description="Chance that nothing found answers, from which the bot is told so and sees the nearest hit alone.",
     )
     answer_floor: Weight = Field(

@@ -50,7 +50,6 @@ class Ask:
     persona: bool = False
     canon: bool = False  # the canon may say it too, where the question comes near to it
     streams: tuple[StreamChoice, ...] = ()
-    also: tuple[StreamChoice, ...] = ()  # streams that may say it: looked at quietly
     covered: str = ""
     as_of: datetime | None = None
     guessed: bool = False  # nobody is named: it may be about its author, and need not be about memory at all
@@ -95,18 +94,7 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,
     )
-    return _widened(_guessed(_checked(ask, people, scene), scene), scene)
-
-
-def _widened(ask: Ask, scene: Scene) -> Ask:
-    """Return the ask with the streams that may say it too, where no word points to one.
-
-    What happened is asked for in ways that no list of words holds, as what somebody said of themselves is.
-    """
-    reading = ask.reading
-    if ask.streams or ask.covered or ask.persona or reading.world or reading.recall or LOGIN.search(reading.text):
-        return ask
-    return replace(ask, also=lately(scene.stream, scene.past))
+    return _guessed(_checked(ask, people, scene), scene)
 
 
 def _guessed(ask: Ask, scene: Scene) -> Ask:

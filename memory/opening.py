@@ -323,7 +323,7 @@ def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
     dense = Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost)
     lexical, beside = Lexical(reader, rules), Beside(reader, rules)
     said, happened = (Slot(ground.index, ground.embedder, rules, happenings=which) for which in (False, True))
-    near = Near(dense, ground.embedder, caches.texts, rules)
+    near = Near(ground.embedder, caches.texts, rules)
     canon = LoreSource(reader, ScopedSearch((dense, lexical), reader, caches.hits), caches.lore, near=near)
     episodes = ScopedSearch((dense, lexical, happened), reader, caches.hits, rules=rules, around=beside)
     behind = TakenBack(reader, rules)

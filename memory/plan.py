@@ -158,16 +158,6 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
                 viewer_ids=tuple(person for person in ask.people if person != ask.reading.message.user.id),
                 exclude=exclude,
             )
-        for choice in ask.also:
-            yield SourceRequest(
-                kind=SourceKind.EPISODE,
-                why="a stream may say it",
-                query=query,
-                stream_id=choice.stream_id,
-                viewer_ids=tuple(person for person in ask.people if person != ask.reading.message.user.id),
-                exclude=exclude,
-                strict=True,
-            )
 
 
 def _canon(ask: Ask, query: str) -> Iterable[SourceRequest]:

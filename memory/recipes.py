@@ -75,9 +75,9 @@ class Gate:
     lexical_floor: float = 3.0  # among a viewer's own words; elsewhere every shared word counts
     slot_floor: float = 0.15
     fused_floor: float = 0.0
-    least_chance: float = 0.08  # that a hit answers, where fusion is calibrated
-    answer_chance: float = 0.08  # … that the best of a place does, else the place gives nothing
-    unsure_chance: float = 0.33  # that nothing found answers, from which the block says so and shows the nearest hit alone
+    least_chance: float = 0.09  # that a hit answers, where fusion is calibrated
+    answer_chance: float = 0.09  # … that the best of a place does, else the place gives nothing
+    unsure_chance: float = 0.52  # that nothing found answers, from which the block says so and shows the nearest hit alone
     answer_floor: float = 0.53  # of the best of a viewer's lines, `lead` times its lead over the next one added
     lead: float = 0.5
     gap: float = 0.3  # how far below the best of its source a hit may stay, 0 to 1

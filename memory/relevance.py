@@ -66,7 +66,7 @@ FEATURES: Mapping[str, Feature] = {
 }
 RELEVANCE_FEATURES: Mapping[str, tuple[str, ...]] = {  # by kind of place: what tells there
     "recall": ("dense", "ahead", "lexical", "worth", "recent", "rivals", "hearsay"),
-    "episode": ("dense", "ahead", "lexical", "worth", "recent", "rivals", "reply", "unasked"),
+    "episode": ("dense", "ahead", "lexical", "worth", "recent", "rivals", "reply"),
     "lore": ("near", "leads", "unasked"),
 }
 NEARNESS: Mapping[str, str] = {

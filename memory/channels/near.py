@@ -1,4 +1,8 @@
-"""How near a question is to a handful of short texts, each compared by itself: for places that hold few of them."""
+"""How near a question is to a handful of short texts, each compared by itself: for places that hold few of them.
+
+Records and entries of the canon are titles and descriptions, no lines of chat: a question is compared with them as it stands,
+not with where the lines lie that answer it (`memory.embed.projection`).
+"""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -7,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.caches import Cache
-from memory.channels.dense import Dense
 from memory.language import content_stems
 from memory.ports import Embedder, Vectors
 from memory.rules import Rules
@@ -19,11 +22,8 @@ MOST_TEXTS = 512  # embedded at most for one question; what is beyond is compare
 class Near:
     """Compares questions with texts by meaning and by words. The texts' vectors are kept by content hash, for a time."""
 
-    def __init__(
-        self, dense: Dense, embedder: Embedder, kept: Cache[tuple[bytes, ...], Vectors], rules: Sequence[Rules]
-    ) -> None:
-        """Take the question's vectors from `dense`, which has made most of them already."""
-        self._dense = dense
+    def __init__(self, embedder: Embedder, kept: Cache[tuple[bytes, ...], Vectors], rules: Sequence[Rules]) -> None:
+        """Keep vectors of texts and questions in `kept`."""
         self._embedder = embedder
         self._kept = kept
         self._rules = tuple(rules)
@@ -38,11 +38,13 @@ class Near:
         head = texts[:MOST_TEXTS]
         if not head:
             return found
-        vector = await self._dense.vector(query)
-        key = tuple(sha256(text.encode("utf-8", "replace")).digest() for text in head)  # the texts themselves are not kept
-        rows = await self._kept.get(key, lambda: self._embedder.embed(head))
+        vector, rows = await self._vectors([query]), await self._vectors(head)
         found[: len(head)] = rows @ vector[0]
         return found
+
+    async def _vectors(self, texts: Sequence[str]) -> Vectors:
+        key = tuple(sha256(text.encode("utf-8", "replace")).digest() for text in texts)  # the texts themselves are not kept
+        return await self._kept.get(key, lambda: self._embedder.embed(texts))
 
     def shared(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return which share of the question's words, by their stems, stands in each text: 0 to 1."""

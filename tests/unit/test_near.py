@@ -77,7 +77,7 @@ class Place:
         caches = RecallCaches(Caches(), a_clock())
         self.index = WordIndex({"lore": [("tea", 0.9)]})
         dense = Dense(self.index, embedder, caches.vectors)
-        near = Near(dense, embedder, caches.texts, load_rules(("it", "en")))
+        near = Near(embedder, caches.texts, load_rules(("it", "en")))
         self.lore = LoreSource(self.reader, ScopedSearch([dense], self.reader, caches.hits), caches.lore, near=near)
         self.state = StateSource(self.reader, near=near)
         self.near = near
