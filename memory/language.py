@@ -82,7 +82,7 @@ def _flags(message: Message, text: str, plain: str, addressed: str, *, bot: BotI
         plain=plain,
         addressed=addressed,
         question="?" in text or _asks(text, plain, rules),
-        hinted=len(plain.split()) >= ASKING and _any(rules, "hint", plain),
+        hinted=len(plain.split()) >= ASKING and _any(rules, "hint", plain) and not _any(rules, "exclaim", plain),
         remember=_any(rules, "remember", plain),
         recall=_any(rules, "recall", plain),
         open_recall=_any(rules, "open_recall", plain),

@@ -218,7 +218,7 @@ def _state(ask: Ask, query: str, scene: Scene) -> Iterable[SourceRequest]:
     A viewer's own records where the question is about people, else everybody's.
     """
     if not ask.domains:
-        if (ask.people or ask.canon) and not ask.covered:
+        if (ask.people or (ask.canon and not ask.lore_ids)) and not ask.covered:
             yield _near_records(ask, query, scene)
         return
     owned = set(ask.domains) <= OWNED
