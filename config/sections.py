@@ -130,11 +130,9 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "slot", "graph", "recency", "worth", "beside", "scene", "taken_back"], ...] = (
-        Field(
-            default=("dense", "lexical", "slot", "recency", "worth", "beside", "scene", "taken_back"),
-            description="Ways to look inside a place; graph finds who shares something.",
-        )
+    channels: tuple[Literal["dense", "lexical", "graph", "recency", "worth", "taken_back"], ...] = Field(
+        default=("dense", "lexical", "recency", "worth", "taken_back"),
+        description="Ways to look inside a place; graph finds who shares something.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=3, description="Passages of streams shown at most.")
@@ -147,9 +145,6 @@ class Retrieval(Section):
     dense_floor: float = Field(default=0.18, description="Cosine below which a hit counts for nothing.")
     lexical_floor: Weight = Field(
         default=3.0, description="BM25 score below which a hit among a viewer's own words counts for nothing."
-    )
-    slot_floor: float = Field(
-        default=0.15, description="Likeness of kind (home, pet, work…) below which it counts for nothing."
     )
     fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
     least_chance: Share = Field(default=0.09, description="Calibrated fusion: chance to answer from which a hit is shown.")
@@ -187,14 +182,7 @@ class Fusion(Section):
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
     salience_prior: Weight = Field(default=0.05, description="What being important adds to a hit.")
-    slot_weight: Weight = Field(
-        default=0.4, description="Weight of being of the kind that is asked for, beside dense and lexical."
-    )
     worth_prior: Weight = Field(default=0.4, description="What saying something of its author adds to a hit.")
-    beside_weight: Weight = Field(default=0.4, description="Weight of the question's words in the lines around a hit.")
-    scene_weight: Weight = Field(
-        default=0.3, description="Weight of who told what happened in a stream, and of how the chat took it."
-    )
 
 
 class Budget(Section):

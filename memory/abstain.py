@@ -21,9 +21,8 @@ OPEN_EASE = 0.15  # how much less anything needs where all that is known is aske
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
 USUAL_MEANING = 0.35  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
 NEAR_UNASKED = 0.6  # nearness of an entry of the canon that nobody asked for outright
-UNSLOTTED = 0.8  # of the dense floor, where the question is after no known kind of thing
 _LOOKED_UP = frozenset({"exact", "graph"})  # channels that find or do not, without degrees
-_MEASURED = PRIORS | {"dense", "lexical", "slot"}
+_MEASURED = PRIORS | {"dense", "lexical"}
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 
 
@@ -51,11 +50,11 @@ def gate(
     vouched = [item for item in evidence if plan.explicit_recall or (_vouched(item, limits) and _fitting(item, rules))]
     if not plan.explicit_recall:
         vouched = _answering(of_the_kind(vouched, rules), recipe)
-    strong = [item for item in vouched if _level(item, recipe) >= _floor(item, recipe, explicit=plan.explicit_recall)]
+    strong = [item for item in vouched if item.score >= _floor(item, recipe, explicit=plan.explicit_recall)]
     kept = _first(strong if plan.explicit_recall else _near_the_best(strong, recipe), recipe.limits)
     kept = list(newest_wins(kept, plan, rules))
     if not plan.explicit_recall:
-        kept = known_first(kept, plan, rules, level=lambda item: _level(item, recipe))
+        kept = known_first(kept, plan, rules)
         answered = {item.request.name for item in evidence}
         searched = [r for r in plan.requests if r.kind is SourceKind.RECALL and r.name in answered]
         kept = [item for item in kept if item.request.kind is not SourceKind.PROFILE or _asked_for(item, kept, searched)]
@@ -108,11 +107,8 @@ def _vouched(item: Evidence, limits: Gate) -> bool:
     if item.document.kind == "message" and given.get("worth", 1.0) <= 0:
         return False
     personal = item.request.kind is SourceKind.RECALL
-    dense = limits.dense_floor if "slot" in given or not personal else limits.dense_floor * UNSLOTTED
     lexical = limits.lexical_floor if personal and "dense" in given else 0.0
-    return (
-        given.get("dense", -1.0) >= dense or given.get("lexical", 0.0) > lexical or given.get("slot", -1.0) >= limits.slot_floor
-    )
+    return given.get("dense", -1.0) >= limits.dense_floor or given.get("lexical", 0.0) > lexical
 
 
 def _fitting(item: Evidence, rules: Sequence[Rules]) -> bool:
@@ -141,13 +137,12 @@ def _answering(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
 
 
 def _answers(items: Sequence[Evidence], recipe: Recipe) -> bool:
-    best, *others = sorted(items, key=lambda item: -_level(item, recipe))
-    level = _level(best, recipe)
+    best, *others = sorted(items, key=lambda item: -item.score)
     if best.calibrated:
-        return level >= recipe.gate.answer_chance
-    ahead = level - (_level(others[0], recipe) if others else NO_OTHER)
+        return best.score >= recipe.gate.answer_chance
+    ahead = best.score - (others[0].score if others else NO_OTHER)
     looked_up = any(not _LOOKED_UP.isdisjoint(item.channels) for item in items)
-    return looked_up or level + recipe.gate.lead * ahead >= recipe.gate.answer_floor - _ease(best, recipe)
+    return looked_up or best.score + recipe.gate.lead * ahead >= recipe.gate.answer_floor - _ease(best, recipe)
 
 
 def _floor(item: Evidence, recipe: Recipe, *, explicit: bool) -> float:
@@ -164,12 +159,6 @@ def _ease(item: Evidence, recipe: Recipe) -> float:
     """Return how much less is needed where a channel is missing."""
     meaning = 0.0 if "dense" in item.channels else USUAL_MEANING
     return meaning + (0.0 if "worth" in recipe.channels else USUAL_WORTH * recipe.fusion.worth_prior)
-
-
-def _level(item: Evidence, recipe: Recipe) -> float:
-    """Return the score, with half of what is said around the line: that decides between lines more than it makes one good."""
-    beside = recipe.fusion.beside_weight if recipe.fusion.method in LEVELS and not item.calibrated else 0.0
-    return item.score - beside * item.channels.get("beside", 0.0) / 2
 
 
 def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
@@ -193,20 +182,20 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     return [item for item in evidence if any(item is one for one in kept)]
 
 
-def _best(evidence: Sequence[Evidence], recipe: Recipe) -> dict[str, Evidence]:
+def _best(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
     """Return the best item of each place."""
     best: dict[str, Evidence] = {}
     for item in evidence:
-        if place_of(item.request) not in best or _level(item, recipe) > _level(best[place_of(item.request)], recipe):
+        if place_of(item.request) not in best or item.score > best[place_of(item.request)].score:
             best[place_of(item.request)] = item
     return best
 
 
 def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     if recipe.fusion.method in LEVELS:
-        least = {place: (1 - recipe.gate.gap) * _level(item, recipe) for place, item in _best(evidence, recipe).items()}
+        least = {place: (1 - recipe.gate.gap) * item.score for place, item in _best(evidence).items()}
         uncut = _LOOKED_UP.isdisjoint
-        return [i for i in evidence if i.calibrated or not uncut(i.channels) or _level(i, recipe) >= least[place_of(i.request)]]
+        return [i for i in evidence if i.calibrated or not uncut(i.channels) or i.score >= least[place_of(i.request)]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

@@ -253,11 +253,7 @@ def _streams(
     recorded = domains and (people or set(domains) != {"note"})  # who brings what is noted, or was only said
     if (own or recorded or reading.recall) and not reading.cues:
         return ()
-    if (
-        not people
-        and not domains
-        and any(kind.enough and kind.ask.found(reading.plain) for rule in scene.rules for kind in rule.happening)
-    ):
+    if not people and not domains and any(rule.happening.found(reading.plain) for rule in scene.rules):
         reading = replace(reading, happened=True)  # after a kind of thing that happens here, and nothing else is named
     chosen = streams_for(reading, scene.stream, scene.past, now=scene.batch.closed_at, rules=scene.rules)
     return chosen or (lately(scene.stream, scene.past) if domains and not people and reading.told else ())

@@ -54,7 +54,7 @@ class Memory:
             parts.caches.index_changed()
             parts.history.begin(stream.id)
         await parts.surroundings.load_streams()
-        await parts.upkeep.warm(*(slot.warm for slot in parts.slots), parts.canon.warm)
+        await parts.upkeep.warm(parts.canon.warm)
         await _show(parts)
 
     async def end_stream(self, stream_id: str, at: datetime) -> None:

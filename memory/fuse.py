@@ -105,9 +105,6 @@ def _score(document: Document, given: Mapping[str, float], fusion: Fusion) -> fl
         "recency": fusion.recency_prior,
         "salience": fusion.salience_prior,
         "worth": fusion.worth_prior,
-        "slot": fusion.slot_weight,
-        "beside": fusion.beside_weight,
-        "scene": fusion.scene_weight,
     }
     total = 0.0
     for channel in sorted(given):

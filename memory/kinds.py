@@ -1,6 +1,6 @@
 """What kind of thing a question is after, against what is known to be stated: facts have a slot. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.latest import APART, asks_of_the_past
@@ -48,12 +48,10 @@ def of_the_kind(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> list[Ev
     ]
 
 
-def known_first(
-    evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules], *, level: Callable[[Evidence], float]
-) -> list[Evidence]:
+def known_first(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]) -> list[Evidence]:
     """Return the evidence without what only resembles an answer, where a viewer's search found one of the kind asked for.
 
-    What is better by `level` than that statement stays, and so does what was said later, on another occasion: it may be the
+    What scores better than that statement stays, and so does what was said later, on another occasion: it may be the
     change that no rule reads. All of it stays where the question is after several kinds of thing or after the past.
     """
     if plan.as_of is not None:
@@ -64,14 +62,14 @@ def known_first(
         asked = wanted.get(item.request.viewer_id, Wanted())
         if item.request.kind is SourceKind.RECALL and asked.one and _said(item, stated) & asked.facts:
             known.setdefault(item.request.viewer_id, []).append(item)
-    return [item for item in evidence if _holds_beside(item, known.get(item.request.viewer_id, ()), level)]
+    return [item for item in evidence if _holds_beside(item, known.get(item.request.viewer_id, ()))]
 
 
-def _holds_beside(item: Evidence, known: Sequence[Evidence], level: Callable[[Evidence], float]) -> bool:
+def _holds_beside(item: Evidence, known: Sequence[Evidence]) -> bool:
     if item.request.kind is not SourceKind.RECALL or not known or any(item is one for one in known):
         return True
     later = item.document.at - max(one.document.at for one in known) >= APART
-    return later or level(item) >= max(map(level, known))
+    return later or item.score >= max(one.score for one in known)
 
 
 def _wanted(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> Mapping[str | None, Wanted]:

@@ -7,16 +7,16 @@ from memory.model import Evidence, Plan, SourceKind
 from memory.normalise import spaced
 from memory.rules import Rules
 
-SAME_KIND = 0.2  # nearness to the slot asked for from which both speak of it
+AS_GOOD = 0.5  # of the older one's score, from which the newer answers the same question
 APART = timedelta(hours=6)  # what is said in one sitting goes together
 
 
 def newest_wins(evidence: Sequence[Evidence], plan: Plan, rules: Sequence[Rules]) -> tuple[Evidence, ...]:
     """Return the evidence without the messages that a newer one of the same viewer replaces.
 
-    A message replaces an older one where it has words of change ("now", "I started"), both speak of the slot that the question
-    is after, and they were said on different occasions. A question about the past keeps everything. Facts have their own
-    intervals and are not touched.
+    A message replaces an older one where it has words of change ("now", "I started"), answers a question after what holds until
+    it changes about as well by its score, and was said on another occasion. A question about the past keeps everything. Facts
+    have their own intervals and are not touched.
     """
     if plan.as_of is not None:
         return tuple(evidence)
@@ -35,10 +35,10 @@ def _personal(item: Evidence) -> bool:
 
 
 def _asked(item: Evidence, rules: Sequence[Rules]) -> bool:
-    """Whether it speaks of what the question is after, and that is something which holds until it changes."""
+    """Whether the question is after something of a known kind, which holds until it changes."""
     plain = spaced(item.request.query)
-    fleeting = any(slot.ask.found(plain) for rule in rules for slot in rule.slot if not slot.lasting)
-    return item.channels.get("slot", -1.0) >= SAME_KIND and not fleeting and not asks_of_the_past(item.request.query, rules)
+    lasting = [slot.lasting for rule in rules for slot in rule.slot if slot.ask.found(plain)]
+    return bool(lasting) and all(lasting) and not asks_of_the_past(item.request.query, rules)
 
 
 def _changes(item: Evidence, rules: Sequence[Rules]) -> bool:
@@ -48,4 +48,5 @@ def _changes(item: Evidence, rules: Sequence[Rules]) -> bool:
 
 def _replaces(newer: Evidence, older: Evidence) -> bool:
     same = newer.request.name == older.request.name and older.document.kind == "message"
-    return same and newer.document.at - older.document.at >= APART
+    as_good = newer.score >= AS_GOOD * older.score
+    return same and as_good and newer.document.at - older.document.at >= APART

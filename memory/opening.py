@@ -14,12 +14,10 @@ from memory import model_reading, relating
 from memory.allotment import Allotment
 from memory.background import Background
 from memory.caches import RecallCaches
-from memory.channels.beside import Beside
 from memory.channels.dense import Dense
 from memory.channels.lexical import Lexical
 from memory.channels.near import Near
 from memory.channels.scoped import ScopedSearch
-from memory.channels.slot import Slot
 from memory.channels.taken_back import TakenBack
 from memory.clock import Clock
 from memory.consolidate import GROUP as TURNS
@@ -84,7 +82,6 @@ class Parts:
     history: History
     surroundings: Surroundings
     caches: RecallCaches
-    slots: tuple[Slot, Slot]  # of viewers, and of streams
     canon: LoreSource
     precedence: Precedence
     upkeep: Upkeep
@@ -293,7 +290,6 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         history=history,
         surroundings=surroundings,
         caches=caches,
-        slots=looking.slots,
         canon=looking.canon,
         precedence=ground.precedence,
         upkeep=upkeep,
@@ -314,20 +310,17 @@ class _Looking:
     """Where the memory looks, and what of it is warmed."""
 
     sources: dict[SourceKind, Source]
-    slots: tuple[Slot, Slot]
     canon: LoreSource
 
 
 def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
     rules, caches = ground.rules, ground.caches
     dense = Dense(ground.index, ground.embedder, caches.vectors, on_lost=upkeep.lost)
-    lexical, beside = Lexical(reader, rules), Beside(reader, rules)
-    said, happened = (Slot(ground.index, ground.embedder, rules, happenings=which) for which in (False, True))
+    lexical = Lexical(reader, rules)
     near = Near(ground.embedder, caches.texts, rules)
     canon = LoreSource(reader, ScopedSearch((dense, lexical), reader, caches.hits), caches.lore, near=near)
-    episodes = ScopedSearch((dense, lexical, happened), reader, caches.hits, rules=rules, around=beside)
-    behind = TakenBack(reader, rules)
-    personal = ScopedSearch((dense, lexical, said), reader, caches.hits, rules=rules, around=beside, behind=behind)
+    episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
+    personal = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules, behind=TakenBack(reader, rules))
     viewer = ViewerSource(reader, personal, caches.profiles)
     sources: dict[SourceKind, Source] = {
         SourceKind.PROFILE: viewer,
@@ -337,4 +330,4 @@ def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
         SourceKind.LORE: canon,
         SourceKind.STATE: StateSource(reader, near=near),
     }
-    return _Looking(sources=sources, slots=(said, happened), canon=canon)
+    return _Looking(sources=sources, canon=canon)

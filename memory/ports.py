@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
 from memory.relations import Edge
-from memory.scene import SceneLine
 
 Vectors = NDArray[np.float32]  # (n, dimension), rows of unit length
 
@@ -158,20 +157,6 @@ class MemoryReader(Protocol):
         """Return, for each living document among `ids`, those written just before and just after it in its collection.
 
         Up to `each_side` of either, in the order of writing.
-        """
-        ...
-
-    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it.
-
-        Empty where there is none, or it was erased or cleared away. For ranking only: they are other people's words.
-        """
-        ...
-
-    async def scenes(self, line_ids: Sequence[str], after: int) -> dict[str, list[SceneLine]]:
-        """Return, for each line, the line before it, itself, and up to `after` lines behind it, in their order.
-
-        What was erased or cleared away is not among them. For ranking only: they are other people's words.
         """
         ...
 

@@ -60,10 +60,7 @@ class Fusion:
     fact_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.8, "lexical": 0.2})
     recency_prior: float = 0.05
     salience_prior: float = 0.05
-    slot_weight: float = 0.4  # beside the weights above
     worth_prior: float = 0.4
-    beside_weight: float = 0.4
-    scene_weight: float = 0.3  # among the lines of a stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +70,6 @@ class Gate:
     off: bool = False
     dense_floor: float = 0.18
     lexical_floor: float = 3.0  # among a viewer's own words; elsewhere every shared word counts
-    slot_floor: float = 0.15
     fused_floor: float = 0.0
     least_chance: float = 0.09  # that a hit answers, where fusion is calibrated
     answer_chance: float = 0.09  # … that the best of a place does, else the place gives nothing
@@ -233,11 +229,8 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-dedup": replace(full, dedup=False),
         "-lexical": replace(full, channels=full.channels - {"lexical"}),
         "-dense": replace(full, channels=full.channels - {"dense"}),
-        "-slot": replace(full, channels=full.channels - {"slot"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
-        "-beside": replace(full, channels=full.channels - {"beside"}),
         "-taken_back": replace(full, channels=full.channels - {"taken_back"}),
-        "-scene": replace(full, channels=full.channels - {"scene"}),
         "+graph": replace(full, channels=full.channels | {"graph"}),
         "-graph": replace(full, channels=full.channels - {"graph"}),
         "-coverage_check": replace(full, coverage_check=False),

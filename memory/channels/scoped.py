@@ -9,7 +9,7 @@ import structlog
 
 from memory import worthiness
 from memory.caches import Cache, Hits
-from memory.channels import Channel, beside, recency, taken_back
+from memory.channels import Channel, recency, taken_back
 from memory.dedup import told_by_facts
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
@@ -44,14 +44,12 @@ class ScopedSearch:
         hits: Cache[tuple[str, str, str, int], Hits],
         *,
         rules: Sequence[Rules] = (),
-        around: beside.Beside | None = None,
         behind: taken_back.TakenBack | None = None,
     ) -> None:
-        """Ask `channels`; with `rules`, what a line says of its author counts too, with `around` what was said beside it.
+        """Ask `channels`; with `rules`, what a line says of its author counts too.
 
         With `behind`, what was taken back right behind it is passed over.
         """
-        self._around = around
         self._behind = behind
         self._channels = tuple(channels)
         self._reader = reader
@@ -83,8 +81,6 @@ class ScopedSearch:
             alive[recency.NAME] = recency.by_recency((kept[id_] for id_ in best), asking.at)
         if worthiness.NAME in asking.recipe.channels and self._weigher is not None:
             alive[worthiness.NAME] = self._weigher.by_worth(kept[id_] for id_ in best)
-        if beside.NAME in asking.recipe.channels and self._around is not None:
-            alive[beside.NAME] = await self._beside(request, asking, [kept[id_] for id_ in best])
         return [
             _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
         ]
@@ -113,13 +109,6 @@ class ScopedSearch:
                 if channel.name in asking.recipe.channels
             }
         return {name: arm.result() for name, arm in arms.items()}
-
-    async def _beside(self, request: SourceRequest, asking: Asking, found: Sequence[Document]) -> Hits:
-        if self._around is None:
-            return []
-        within = asking.recipe.deadlines.source_seconds * (1 - CHANNEL_SHARE) / 2
-        step = f"{request.name}/{beside.NAME}"
-        return await asking.trace.run(step, self._around.weigh(request.query, found), within=within, otherwise=[])
 
     async def _find(self, channel: Channel, request: SourceRequest, asking: Asking, *, collection: str, depth: int) -> Hits:
         key = (channel.name, collection, request.query, depth)

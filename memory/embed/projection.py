@@ -8,6 +8,7 @@ through it. `memory.embed.fit` makes it from pairs of a question and a line that
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from memory.errors import ModelUnavailable
 from memory.ports import Vectors
 
 FITTED = Path(__file__).parent / "projection.npz"
+_UNREADABLE = (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError)  # what numpy makes of a damaged file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +36,14 @@ class Projection:
             ModelUnavailable: the file is missing or damaged, or was fitted for another model.
         """
         try:
-            with np.load(file, allow_pickle=False) as held:
+            with file.open("rb") as opened, np.load(opened, allow_pickle=False) as held:
                 found = cls(
                     model=str(held["model"]),
                     matrix=held["matrix"].astype(np.float32),
                     offset=held["offset"].astype(np.float32),
                 )
-        except (OSError, ValueError, KeyError) as error:
+            found._measure()
+        except _UNREADABLE as error:
             msg = f"The projection of questions, {file.name}, cannot be read: {error}. Reinstall Ricordo."
             raise ModelUnavailable(msg) from error
         if found.model != model:
@@ -49,6 +52,11 @@ class Projection:
             )
             raise ModelUnavailable(msg)
         return found
+
+    def _measure(self) -> None:
+        if self.offset.ndim != 1 or self.matrix.shape != self.offset.shape * 2:
+            msg = f"a matrix of {self.matrix.shape} and an offset of {self.offset.shape} do not fit together"
+            raise ValueError(msg)
 
     def save(self, file: Path = FITTED) -> None:
         """Write it, in half precision: what that costs in a cosine is below a thousandth."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memory.errors import BotMemoryError
-from memory.normalise import fold, spaced
+from memory.normalise import fold
 from memory.phrases import Phrases, compiled
 
 FOLDER = Path(__file__).parent
@@ -99,15 +99,13 @@ class StateRules(_Table):
 
 
 class SlotRule(_Table):
-    """One kind of thing that viewers say about themselves, or that is told of a stream, and is asked for."""
+    """One kind of thing that viewers say about themselves, and is asked for."""
 
     name: str
     ask: PhraseList  # words of a question that is after it
     facts: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()  # slots of the extraction that answer it; none: any may
-    say: tuple[str, ...]  # sentences that say it, compared by meaning
     number: bool = False  # what answers it holds a number
     lasting: bool = True  # holds until something changes it: where one lives, not when something takes place
-    enough: bool = False  # of a happening: a question with such a word is about a stream, if it names nothing else
 
 
 class Rules(_Table):
@@ -146,14 +144,8 @@ class Rules(_Table):
     doubt: PhraseList = Phrases()  # scoffs at what somebody else said just before
     denial: PhraseList = Phrases()  # Begins by rejecting a guess; what follows says how it is
     shared: PhraseList = Phrases()  # asks who else has or does something, or what two people have in common
+    happening: PhraseList = Phrases()  # asks for something that happens in a stream, if it names nothing else
     slot: tuple[SlotRule, ...] = ()
-    happening: tuple[SlotRule, ...] = ()  # kinds of things that happen in a stream, and are asked for
-
-
-def slots_of(query: str, rules: Sequence[Rules]) -> tuple[str, ...]:
-    """Return the names of the slots that a question is after, in the order of the rules."""
-    plain = spaced(query)
-    return tuple(dict.fromkeys(slot.name for rule in rules for slot in rule.slot if slot.ask.found(plain)))
 
 
 def load_rules(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Rules, ...]:

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from memory.channels import scene
-from memory.channels.scene import Scene
-from memory.channels.scoped import CHANNEL_SHARE, Asking, ScopedSearch
+from memory.channels.scoped import Asking, ScopedSearch
 from memory.fuse import fuse
-from memory.model import Candidate, Document, Ranking, SourceRequest
+from memory.model import Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
 from memory.relevance import Relevance
 from memory.sources import Found
@@ -28,7 +26,6 @@ class StreamSource:
         self._relevance = relevance
         self._reader = reader
         self._search = search
-        self._scenes = Scene(reader)
 
     async def ask(self, request: SourceRequest, asking: Asking) -> Found:
         """Return the lines that say something to the question, the best ones as passages; a line is in one of them alone.
@@ -45,26 +42,10 @@ class StreamSource:
             limit=asking.recipe.limits.episode_hits,
             belongs=lambda document: document.stream_id == request.stream_id,
         )
-        if scene.NAME in asking.recipe.channels:
-            rankings.append(await self._told(request, asking, rankings))
         order = [evidence.document for evidence in fuse(rankings, asking.recipe, self._relevance)]
         beside = await self._reader.around([document.id for document in order[: PASSAGES + SPARE]], BESIDE)
         passages, covered = _passages(order, beside)
         return Found(rankings=tuple(_shown(ranking, passages, covered) for ranking in rankings))
-
-    async def _told(self, request: SourceRequest, asking: Asking, rankings: Sequence[Ranking]) -> Ranking:
-        found = {candidate.document.id: candidate.document for ranking in rankings for candidate in ranking.candidates}
-        hits = await asking.trace.run(
-            f"{request.name}/{scene.NAME}",
-            self._scenes.weigh(found.values(), request.viewer_ids),
-            within=asking.recipe.deadlines.source_seconds * (1 - CHANNEL_SHARE) / 2,
-            otherwise=[],
-        )
-        candidates = (
-            Candidate(document=found[id_], channel=scene.NAME, score=score, rank=rank)
-            for rank, (id_, score) in enumerate(hits, start=1)
-        )
-        return Ranking(request=request, channel=scene.NAME, candidates=tuple(candidates))
 
 
 def _passages(

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CompoundSelect, Row, Select, and_, case, func, literal, or_, select, union_all
+from sqlalchemy import CompoundSelect, Row, Select, and_, func, literal, or_, select, union_all
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
 from memory.relations import Edge
-from memory.scene import SceneLine
 from memory.store import beliefs, fulltext, graph
 from memory.store.collections import collection_name
 from memory.store.database import Database
@@ -19,7 +18,7 @@ from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.lore import ENTRY, entry_of
 from memory.store.rows import document_of, history_of, state_of, stream_of
 from memory.store.scrub import clean
-from memory.store.stamps import milliseconds, moment
+from memory.store.stamps import milliseconds
 from memory.store.state import STATE
 from memory.store.streams import STREAM
 from memory.store.viewers import ViewerBook
@@ -32,24 +31,6 @@ _SHOWN = and_(
     _NEAR.c.stream_id == _SAID.c.stream_id, _NEAR.c.deleted_at.is_(None), _NEAR.c.hidden.is_(False), _NEAR.c.kind != "notice"
 )
 _WORDS = select(func.substr(_NEAR.c.text, 1, _LONGEST_BESIDE)).limit(1).correlate(_SAID)
-_PARENT = _WORDS.where(_NEAR.c.id == _SAID.c.reply_to, _SHOWN).scalar_subquery()
-_BEFORE = _WORDS.where(_SHOWN, _NEAR.c.seq < _SAID.c.seq).order_by(_NEAR.c.seq.desc()).scalar_subquery()
-_AFTER = _WORDS.where(_SHOWN, _NEAR.c.seq > _SAID.c.seq).order_by(_NEAR.c.seq).scalar_subquery()
-_BESIDE = select(_SAID.c.id, func.coalesce(_PARENT, _BEFORE).label("before"), _AFTER.label("after"))
-_FEW = 60  # characters of a line of a scene
-_BADGES = func.json_extract(_NEAR.c.detail, "$.badges")
-_HOSTS = or_(_NEAR.c.kind == "notice", *(_BADGES.contains(f'"{badge}"') for badge in ("broadcaster", "moderator")))
-_IS_BOT = func.coalesce(func.json_extract(_NEAR.c.detail, "$.is_bot"), 0)
-_SCENES = select(
-    _SAID.c.id,
-    (_NEAR.c.seq - _SAID.c.seq).label("place"),
-    _NEAR.c.kind,
-    _NEAR.c.viewer_id,
-    _NEAR.c.at,
-    func.substr(_NEAR.c.text, 1, _FEW).label("text"),
-    case((_NEAR.c.seq == _SAID.c.seq, and_(_HOSTS, _IS_BOT == 0)), else_=False).label("hosts"),
-).join(_NEAR, _NEAR.c.stream_id == _SAID.c.stream_id)
-_SHOWN_OR_NOTICE = and_(_NEAR.c.deleted_at.is_(None), _NEAR.c.hidden.is_(False))
 _BEHIND_LINES, _BEHIND_MS = 30, 180_000  # how far behind a line it is still taken back
 _BEHIND = and_(
     _SHOWN,
@@ -148,29 +129,6 @@ class Reader:
             for row in sorted(await self._rows(asked), key=lambda row: row.seq):
                 before, after = found[row.hit]
                 (before if row.seq < row.place else after).append(document_of(row))
-        return found
-
-    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Return, for each line, the words of the line it replies to, else of the one before it, and of the one after it."""
-        rows = await self._rows(*(_BESIDE.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids)))
-        return {row.id: (row.before or "", row.after or "") for row in rows}
-
-    async def scenes(self, line_ids: Sequence[str], after: int) -> dict[str, list[SceneLine]]:
-        """Return, for each line, the line before it, itself, and up to `after` lines behind it, in their order."""
-        near = _NEAR.c.seq.between(_SAID.c.seq - 1, _SAID.c.seq + after)
-        wanted = _SCENES.where(near, _SHOWN_OR_NOTICE).order_by(_SAID.c.seq, _NEAR.c.seq)
-        found: dict[str, list[SceneLine]] = {}
-        for row in await self._rows(*(wanted.where(_SAID.c.id.in_(piece)) for piece in chunks(line_ids))):
-            found.setdefault(row.id, []).append(
-                SceneLine(
-                    place=row.place,
-                    kind=row.kind,
-                    viewer_id=row.viewer_id,
-                    at=moment(row.at),
-                    text=row.text,
-                    hosts=bool(row.hosts),
-                )
-            )
         return found
 
     async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:

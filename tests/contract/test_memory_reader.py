@@ -24,7 +24,7 @@ from memory.store.viewers import ViewerBook
 CANON = LoreEntry(id="moka", title="La moka", aliases=("moka",), text="fa il caffè", digest="1")
 BATCH = a_batch(
     a_message("m1", "il mio gatto Birba dorme", after=1),
-    replace(a_message("m2", "il gatto di casa", user=a_viewer("202", "Bob"), after=2), badges=("moderator", "subscriber")),
+    a_message("m2", "il gatto di casa", user=a_viewer("202", "Bob"), after=2),
     a_message("m3", "Birba mangia il pesce", after=3),
 )
 
@@ -61,7 +61,6 @@ async def in_memory(_: Path) -> AsyncIterator[Told]:
         document = own_words(message.id, message.text, viewer_id=message.user.id)
         reader.held[message.id] = replace(document, at=message.at, stream_id="s1")
     reader.lines["s1"] = [replace(a_line(one.id, one.text, user=one.user), at=one.at) for one in BATCH.messages]
-    reader.hosted = {"m2"}
     reader.known = [KnownViewer(id=id_, login=name.lower(), name=name) for id_, name in (("101", "Alice"), ("202", "Bob"))]
     reader.known_streams = [a_stream("s0", after=-100), a_stream()]
     note = StateRecord(id="r1", domain="note", text="giocare", viewers=("101",))
@@ -145,21 +144,8 @@ async def test_what_was_written_beside_a_document_is_found(reader: MemoryReader)
     assert await reader.around([newest.id], 0) == {newest.id: ([], [])}
 
 
-async def test_the_words_beside_a_line_are_found_and_an_unknown_line_has_none(reader: MemoryReader) -> None:
-    beside = await reader.beside(["m1", "m2", "nothing"])
-    assert beside["m1"] == ("", "il gatto di casa")
-    assert beside["m2"] == ("il mio gatto Birba dorme", "Birba mangia il pesce")
-    assert "nothing" not in beside
-
-
-async def test_a_scene_is_the_line_before_it_itself_and_those_behind_and_says_whether_a_host_told_it(
-    reader: MemoryReader,
-) -> None:
-    scenes = await reader.scenes(["m1", "m2", "m3", "nothing"], 1)
-    assert [(line.place, line.viewer_id, line.hosts) for line in scenes["m2"]] == [
-        (-1, "101", False), (0, "202", True), (1, "101", False),
-    ]  # fmt: skip
-    assert [(line.place, line.hosts) for line in scenes["m1"]] == [(0, False), (1, False)]
-    assert [(line.place, line.text) for line in scenes["m3"]] == [(-1, "il gatto di casa"), (0, "Birba mangia il pesce")]
-    assert scenes["m3"][1].at - scenes["m3"][0].at == timedelta(seconds=1)
-    assert "nothing" not in scenes
+async def test_what_was_said_behind_a_line_is_told_by_whose_it_is(reader: MemoryReader) -> None:
+    behind = await reader.aftermath(["m1", "m3", "nothing"])
+    assert behind["m1"] == {"own": "Birba mangia il pesce", "answer": "", "other": "il gatto di casa"}
+    assert behind["m3"] == {"own": "", "answer": "", "other": ""}
+    assert "nothing" not in behind

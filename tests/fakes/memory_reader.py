@@ -6,7 +6,6 @@ from datetime import datetime
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
 from memory.relations import Edge
-from memory.scene import SceneLine
 
 
 class InMemoryReader:
@@ -15,7 +14,6 @@ class InMemoryReader:
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self.held: dict[str, Document] = {document.id: document for document in documents}
         self.lines: dict[str, list[HistoryLine]] = {}
-        self.hosted: set[str] = set()  # ids of lines that a host wrote
         self.known: list[KnownViewer] = []
         self.known_streams: list[Stream] = []
         self.entries: list[LoreEntry] = []
@@ -66,33 +64,6 @@ class InMemoryReader:
                 place = [one.id for one in beside].index(document.id)
                 found[document.id] = (beside[max(0, place - each_side) : place], beside[place + 1 : place + 1 + each_side])
         return found
-
-    async def beside(self, line_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        self.calls.append("beside")
-        found: dict[str, tuple[str, str]] = {}
-        for lines in self.lines.values():
-            for place, line in enumerate(lines):
-                if line.id in line_ids:
-                    parent = next((one for one in lines if one.id == line.reply_to), None)
-                    before = [parent] if parent else lines[max(0, place - 1) : place]
-                    sides = (before, lines[place + 1 : place + 2])
-                    found[line.id] = ("".join(one.text for one in sides[0]), "".join(one.text for one in sides[1]))
-        return found
-
-    async def scenes(self, line_ids: Sequence[str], after: int) -> dict[str, list[SceneLine]]:
-        self.calls.append("scenes")
-        found: dict[str, list[SceneLine]] = {}
-        for lines in self.lines.values():
-            for place, line in enumerate(lines):
-                if line.id in line_ids:
-                    near = lines[max(0, place - 1) : place + after + 1]
-                    found[line.id] = [self._seen(one, lines.index(one) - place) for one in near]
-        return found
-
-    def _seen(self, line: HistoryLine, place: int) -> SceneLine:
-        who = line.author.id if line.author else None
-        hosts = place == 0 and (line.id in self.hosted or line.kind == "notice")
-        return SceneLine(place=place, kind=line.kind, viewer_id=who, at=line.at, text=line.text, hosts=hosts)
 
     async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
         self.calls.append("aftermath")

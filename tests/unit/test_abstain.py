@@ -26,7 +26,6 @@ def test_weak_evidence_is_left_out_and_named() -> None:
 def test_any_channel_can_vouch_but_a_prior() -> None:
     items = [
         an_evidence(a_document("d", "d"), dense=0.15),
-        an_evidence(a_document("s", "s"), dense=0.0, slot=0.25),
         an_evidence(a_document("l", "l"), dense=0.0, lexical=0.5),
         an_evidence(a_document("x", "x"), exact=1.0),
         an_evidence(a_document("g", "g"), graph=0.1),
@@ -34,7 +33,7 @@ def test_any_channel_can_vouch_but_a_prior() -> None:
         an_evidence(a_document("z", "z"), dense=0.1, lexical=0.0, recency=1.0),
     ]
     one_by_one = [item for item in items if gate([item], PLAN, RECIPE)[0]]
-    assert texts(one_by_one) == ["d", "s", "l", "x", "g"]
+    assert texts(one_by_one) == ["d", "l", "x", "g"]
 
 
 def test_a_fused_floor_holds_for_all() -> None:
@@ -170,14 +169,6 @@ def test_without_weighing_the_floor_comes_down_by_the_usual_worth() -> None:
 def test_a_line_that_is_not_indexed_yet_is_found_by_its_words() -> None:
     assert texts(gate([a_level("new", 0.36, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == ["new"]
     assert texts(gate([a_level("far", 0.36, dense=0.0, lexical=0.3, worth=0.5)], PLAN, LEVEL)[0]) == []
-
-
-def test_what_was_said_around_a_line_counts_half() -> None:
-    poor = replace(an_evidence(a_document("poor", "p"), score=0.55), channels={"dense": 0.4, "beside": 1.0})
-    assert gate([poor], PLAN, LEVEL)[0] == ()
-    good = replace(poor, channels={"dense": 0.4, "beside": 0.0})
-    assert texts(gate([good], PLAN, LEVEL)[0]) == ["poor"]
-    assert texts(gate([replace(poor, score=0.75)], PLAN, LEVEL)[0]) == ["poor"]
 
 
 def test_a_gate_that_is_off_bounds_the_number_of_hits_alone() -> None:

@@ -33,8 +33,8 @@ def test_the_sum_normalises_each_channel_over_its_hits_and_weighs_it() -> None:
 
 def test_by_level_each_channel_counts_as_it_measures() -> None:
     rankings = [a_ranking("dense", (A, 0.5)), a_ranking("lexical", (A, 6.0), (B, 24.0)), a_ranking("worth", (A, 0.5))]
-    # A .6*.5 + .4*6/12 + .4*.5; B .4: more than the full measure is no more than full
-    assert [e.score for e in fuse([*rankings, a_ranking("slot", (A, 0.25))], LEVEL)] == pytest.approx([0.8, 0.4])
+    # A .6*.5 + .4*6/12 + .4*.5 + .1; B .4: more than the full measure is no more than full
+    assert [e.score for e in fuse([*rankings, a_ranking("near", (A, 0.1))], LEVEL)] == pytest.approx([0.8, 0.4])
 
 
 def test_rrf_adds_weighted_reciprocal_ranks() -> None:

@@ -8,6 +8,7 @@ from builders_plan import NOW, a_document, a_request, an_evidence, texts
 
 from memory.kinds import known_first, of_the_kind, wanted_by
 from memory.model import Evidence, Plan, SourceKind
+from memory.normalise import spaced
 from memory.rules import load_rules
 
 RULES = load_rules(("it", "en"))
@@ -27,7 +28,29 @@ def said(text: str, *, query: str = "dove abito?", score: float = 0.6) -> Eviden
 
 
 def answers(*items: Evidence, plan: Plan | None = None) -> list[str]:
-    return texts(known_first(items, plan or Plan(), RULES, level=lambda item: item.score))
+    return texts(known_first(items, plan or Plan(), RULES))
+
+
+@pytest.mark.parametrize(
+    ("question", "slot"),
+    [
+        ("che lavoro faccio?", "work"),
+        ("where do I live now?", "home"),
+        ("come si chiama il mio gatto?", "pet"),
+        ("which instrument does she play?", "hobby"),
+        ("quando parte?", "when"),
+        ("am I allergic to anything?", "food"),
+    ],
+)
+def test_a_question_is_after_its_slot(question: str, slot: str) -> None:
+    plain = spaced(question)
+    assert slot in {one.name for rule in RULES for one in rule.slot if one.ask.found(plain)}
+
+
+def test_every_slot_is_asked_for_in_both_languages() -> None:
+    names = [{slot.name for slot in rule.slot} for rule in RULES]
+    assert names[0] == names[1]
+    assert all(slot.ask.pattern is not None for rule in RULES for slot in rule.slot)
 
 
 @pytest.mark.parametrize(

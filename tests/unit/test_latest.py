@@ -14,9 +14,9 @@ RULES = load_rules(("it", "en"))
 PLAN = Plan()
 
 
-def said(text: str, days_ago: float, *, query: str = "dove lavoro?", slot: float = 0.4, viewer_id: str = "2") -> Evidence:
+def said(text: str, days_ago: float, *, query: str = "dove lavoro?", score: float = 0.4, viewer_id: str = "2") -> Evidence:
     document = replace(a_document(text, text), at=NOW - timedelta(days=days_ago))
-    return an_evidence(document, a_request(viewer_id=viewer_id, query=query), dense=0.4, slot=slot)
+    return an_evidence(document, a_request(viewer_id=viewer_id, query=query), score=score, dense=0.4)
 
 
 def test_a_newer_line_that_says_it_changed_replaces_the_older() -> None:
@@ -29,7 +29,7 @@ def test_a_newer_line_that_says_it_changed_replaces_the_older() -> None:
     "newer",
     [
         said("lavoro anche il sabato", 1),  # no change
-        said("adesso ho un cane", 1, slot=0.1),  # of something else
+        said("adesso ho un cane", 1, score=0.1),  # answers much less
         said("ora lavoro in un bar", 8.9),  # in one sitting
         said("ora lavoro in un bar", 1, viewer_id="3"),  # somebody else
         said("ora lavoro in un bar", 30),  # older
@@ -41,9 +41,14 @@ def test_anything_else_leaves_the_older_line(newer: Evidence) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["dove lavoravo prima di trasferirmi?", "where did i work before i moved?", "quando comincio il lavoro?"],
+    [
+        "dove lavoravo prima di trasferirmi?",
+        "where did i work before i moved?",
+        "quando comincio il lavoro?",
+        "cosa mi spaventa?",  # after nothing that is known as a kind
+    ],
 )
-def test_a_question_about_the_past_or_about_a_moment_keeps_both(query: str) -> None:
+def test_a_question_after_no_kind_about_the_past_or_a_moment_keeps_both(query: str) -> None:
     both = [said("lavoro in banca", 9, query=query), said("ora lavoro in un bar", 1, query=query)]
     assert len(newest_wins(both, PLAN, RULES)) == 2
 

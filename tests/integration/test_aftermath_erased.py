@@ -1,4 +1,4 @@
-"""What was deleted is not even read to rank what stands beside it."""
+"""What was deleted is not even read to judge what stands before it."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from memory.store.reader import Reader
 from memory.store.viewers import ViewerBook
 
 
-async def test_a_deleted_line_is_beside_nothing(tmp_path: Path) -> None:
+async def test_a_deleted_line_is_behind_nothing(tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "memory.db")
     recorder = Recorder(database, enqueue=outbox.enqueue, clock=a_clock(), book=ViewerBook())
     await recorder.begin_stream(a_stream())
@@ -25,7 +25,7 @@ async def test_a_deleted_line_is_beside_nothing(tmp_path: Path) -> None:
     await recorder.observe(batch)
     await recorder.record(Turn(batch=batch, recall=None, said=Said(state="silent")))
     reader = Reader(database)
-    assert await reader.beside(["m3"]) == {"m3": ("il mio segreto", "")}
+    assert (await reader.aftermath(["m1"]))["m1"]["other"] == "il mio segreto"
     await recorder.delete("s1", Deletion(at=NOON, scope="message", message_id="m2"))
-    assert await reader.beside(["m3"]) == {"m3": ("dove hai messo la tenda?", "")}
+    assert await reader.aftermath(["m1"]) == {"m1": {"own": "in cantina", "answer": "", "other": ""}}
     await database.close()
