@@ -1,4 +1,4 @@
-"""One SQLite file: one thread writes, in serial transactions; reads go through short asynchronous sessions of their own.
+"""One SQLite file: one thread writes, in serial transactions; reads go on beside it, each on a snapshot of its own.
 
 A function given to `write` runs on the writer's thread in one `BEGIN IMMEDIATE` transaction. Once it has begun, it commits or
 rolls back, whatever becomes of the task that awaits it: a cancelled task cannot leave the file locked.
@@ -20,6 +20,7 @@ from sqlalchemy.pool import StaticPool
 from memory.errors import MemoryClosed, StoreUnavailable
 from memory.store.migrate import check_schema, migrate
 from memory.store.prepared import dump
+from memory.store.read_threads import ReadThreads, driver_connection
 
 T = TypeVar("T")
 _CLOSED = "the memory was closed; open it again"
@@ -116,6 +117,7 @@ class Database:
         self._thread = thread
         self._closed = False
         self._connection: Connection | None = None
+        self._read_threads = ReadThreads(path, threads=_READERS, busy_ms=_BUSY_MS)
         self._reads, self._idle = 0, asyncio.Event()
 
     @classmethod
@@ -165,18 +167,23 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._transact, fn, committed)
 
     def _transact(self, fn: Callable[[Connection], T], committed: Callable[[T], None] | None) -> T:
+        with self._told(), self._transaction() as connection:
+            result = fn(connection)
+        if committed is not None:
+            committed(result)
+        return result
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Raise StoreUnavailable for what the file is at fault for."""
         try:
-            with self._transaction() as connection:
-                result = fn(connection)
+            yield
         except sqlite3.DatabaseError as error:
             raise unavailable(self.path, error) from error
         except (DatabaseError, InterfaceError) as error:
             if _is_of_the_store(error):
                 raise unavailable(self.path, error) from error
             raise
-        if committed is not None:
-            committed(result)
-        return result
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -193,6 +200,20 @@ class Database:
             connection.rollback()
             raw.rollback()
 
+    async def read(self, fn: Callable[[Connection], T]) -> T:
+        """Run `fn` on a reader's thread, on one snapshot that it cannot change, and return what it returns: for the hot path.
+
+        Cancelled before its turn came, it does not run; cancelled later, it ends by itself and leaves nothing locked.
+
+        Raises:
+            MemoryClosed: after `close`.
+            StoreUnavailable: the file cannot be read.
+        """
+        if self._closed:
+            raise MemoryClosed(_CLOSED)
+        with self._told():
+            return await asyncio.wrap_future(self._read_threads.submit(fn))
+
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncSession]:
         """Give a session that can only read, on one snapshot. Keep it short: no model, no index inside.
@@ -205,16 +226,13 @@ class Database:
             raise MemoryClosed(_CLOSED)
         self._reads += 1
         try:
-            async with AsyncSession(self._readers, expire_on_commit=False) as session:
-                try:
-                    yield session
-                finally:
-                    if self._closed:  # its pool is gone: nobody would close what is given back to it
-                        await session.invalidate()
-        except (DatabaseError, InterfaceError) as error:
-            if _is_of_the_store(error):
-                raise unavailable(self.path, error) from error
-            raise
+            with self._told():
+                async with AsyncSession(self._readers, expire_on_commit=False) as session:
+                    try:
+                        yield session
+                    finally:
+                        if self._closed:  # its pool is gone: nobody would close what is given back to it
+                            await session.invalidate()
         finally:
             self._reads -= 1
             self._idle.set()
@@ -272,21 +290,17 @@ class Database:
         self._closed = True
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close_writer)
         self._thread.shutdown(wait=False)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.to_thread(self._read_threads.close, _READS_END_SECONDS))
+            group.create_task(self._close_sessions())
+
+    async def _close_sessions(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_READS_END_SECONDS):
                 while self._reads:
                     self._idle.clear()
                     await self._idle.wait()
         await self._readers.dispose()
-
-
-def driver_connection(connection: Connection) -> sqlite3.Connection:
-    """Return SQLite's own connection below the engine's."""
-    raw = connection.connection.driver_connection
-    if not isinstance(raw, sqlite3.Connection):
-        msg = f"the writer's engine has no connection of SQLite's own, but {type(raw).__name__}"
-        raise TypeError(msg)
-    return raw
 
 
 def _prepare_file(path: Path) -> None:

@@ -6,15 +6,16 @@ where this takes 2), and so lets other people's words change the score of mine. 
 BM25: Robertson and Zaragoza, 2009, with k1 = 1.2, b = 0.75 and the idf that never turns negative.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.store.document_writes import IDS, IN_SIGHT_SQL, packed
+from memory.store.prepared import Prepared
 from memory.store.stems import word_stems
 
 _WORDS = 40  # different words of one query that are searched
@@ -22,16 +23,32 @@ READ_WHOLE = 200  # a collection up to this size is read whole, which is faster 
 _LARGEST = 10_000  # a collection is counted up to here
 _POSTINGS = 120  # newest documents a stem: rare words find all of theirs
 _SCORED = 100  # documents whose words are read for the final score: those with the rarest words
-_COUNT = text("SELECT count(*) FROM (SELECT 1 FROM document WHERE collection = :collection LIMIT :largest)")
-_FIRST = text(f"SELECT id, seq, stems FROM document WHERE {IN_SIGHT_SQL} AND collection = :collection LIMIT :limit")  # noqa: S608 - our own words
-_SOME = text(f"SELECT id, seq, stems FROM document WHERE {IN_SIGHT_SQL} AND seq IN ({IDS.text})")  # noqa: S608 - the same
-_NEWEST = "SELECT ? AS stem, rowid FROM (SELECT rowid FROM document_fts WHERE document_fts MATCH ? ORDER BY rowid DESC LIMIT ?)"
+_ROW = ("id", "seq", "stems")
+_COUNT = Prepared(
+    text("SELECT count(*) FROM (SELECT 1 FROM document WHERE collection = :collection LIMIT :largest)"), names=("size",)
+)
+_FIRST = Prepared(
+    text(f"SELECT id, seq, stems FROM document WHERE {IN_SIGHT_SQL} AND collection = :collection LIMIT :limit"),  # noqa: S608 - our own words
+    names=_ROW,
+)
+_SOME = Prepared(
+    text(f"SELECT id, seq, stems FROM document WHERE {IN_SIGHT_SQL} AND seq IN ({IDS.text})"),  # noqa: S608 - the same
+    names=_ROW,
+)
+_HOLDERS = Prepared(  # `asked` holds each stem's query
+    text("""
+SELECT asked.key, (
+  SELECT json_group_array(rowid)
+  FROM (SELECT rowid FROM document_fts WHERE document_fts MATCH asked.value ORDER BY rowid DESC LIMIT :most))
+FROM json_each(:asked) AS asked"""),
+    names=("stem", "seqs"),
+)
 _K1, _B = 1.2, 0.75
 Words = Sequence[tuple[str, ...]]  # a query: the stems of each word
 
 
-async def search(
-    session: AsyncSession, collection: str, query: str, limit: int, *, read_whole: int = READ_WHOLE
+def search(
+    connection: Connection, collection: str, query: str, limit: int, *, read_whole: int = READ_WHOLE
 ) -> list[tuple[str, float]]:
     """Return up to `limit` (document id, score) of one collection, best first; whatever the query holds, it is words only.
 
@@ -40,30 +57,27 @@ async def search(
     words = list(dict.fromkeys(word_stems(query)))[:_WORDS]
     if not words or limit <= 0:
         return []
-    rows = (await session.execute(_FIRST, {"collection": collection, "limit": read_whole + 1})).all()
+    rows = _FIRST.all(connection, {"collection": collection, "limit": read_whole + 1})
     if len(rows) <= read_whole:
         frequencies = _frequencies(rows, words)
         rarities = _rarities([sum(1 for found in counts if found) for counts in frequencies], len(rows))
     else:
-        postings = await _postings(session, collection, words)
-        size = (await session.execute(_COUNT, {"collection": collection, "largest": _LARGEST})).scalar_one()
+        postings = _postings(connection, collection, words)
+        size = _COUNT.all(connection, {"collection": collection, "largest": _LARGEST})[0].size
         rarities = _rarities([len(found) for found in postings], size)
         chosen = _most_promising(postings, rarities, max(_SCORED, limit))
-        rows = (await session.execute(_SOME, {"ids": packed(chosen)})).all()
+        rows = _SOME.all(connection, {"ids": packed(chosen)})
         frequencies = _frequencies(rows, words)
     return _ranked(rows, frequencies, rarities)[:limit]
 
 
-async def _postings(session: AsyncSession, collection: str, words: Words) -> list[set[int]]:
+def _postings(connection: Connection, collection: str, words: Words) -> list[set[int]]:
     """Return the keys of the newest documents that hold each word."""
     scope = collection.replace('"', '""')
-    stems = list(dict.fromkeys(stem for word in words for stem in word))
-    values = [value for stem in stems for value in (stem, f'collection:"{scope}" AND stems:"{stem}"', _POSTINGS)]
-    connection = await session.connection()
-    statement = " UNION ALL ".join([_NEWEST] * len(stems))
-    found: dict[str, set[int]] = {stem: set() for stem in stems}
-    for hit in (await connection.exec_driver_sql(statement, tuple(values))).all():
-        found[hit.stem].add(hit.rowid)
+    stems = dict.fromkeys(stem for word in words for stem in word)
+    asked = json.dumps({stem: f'collection:"{scope}" AND stems:"{stem}"' for stem in stems})
+    rows = _HOLDERS.all(connection, {"asked": asked, "most": _POSTINGS})
+    found = {row.stem: json.loads(row.seqs) for row in rows}
     return [set().union(*(found[stem] for stem in word)) for word in words]
 
 

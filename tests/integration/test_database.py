@@ -6,11 +6,13 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import IntegrityError
 
 from memory.errors import MemoryClosed, StoreUnavailable
@@ -62,6 +64,43 @@ async def test_a_reader_cannot_write(database: Database) -> None:
     with pytest.raises(StoreUnavailable, match="readonly"):
         async with database.reading() as session:
             await session.execute(text("INSERT INTO meta VALUES ('a', 'v')"))
+
+
+async def test_a_read_sees_what_was_written_and_cannot_write(database: Database) -> None:
+    await database.write(put("a"))
+    assert await database.read(lambda c: c.exec_driver_sql("SELECT key FROM meta").scalars().all()) == ["a"]
+    with pytest.raises(StoreUnavailable, match="readonly"):
+        await database.read(put("b"))
+
+
+async def test_a_read_stays_on_one_snapshot_while_others_write(database: Database) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def twice(connection: Connection) -> list[int]:
+        counts = [connection.exec_driver_sql("SELECT count(*) FROM meta").scalar_one()]
+        begun.set()
+        go_on.wait()
+        return [*counts, connection.exec_driver_sql("SELECT count(*) FROM meta").scalar_one()]
+
+    reading = asyncio.create_task(database.read(twice))
+    await asyncio.to_thread(begun.wait)
+    await database.write(put("a"))
+    go_on.set()
+    assert await reading == [0, 0]
+    assert await database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM meta").scalar_one()) == 1
+
+
+async def test_an_exception_of_a_read_comes_out_and_the_log_can_be_cut(database: Database) -> None:
+    def half(connection: Connection) -> None:
+        connection.exec_driver_sql("SELECT * FROM meta").fetchone()
+        msg = "half way"
+        raise KeyError(msg)
+
+    await database.write(put("a"))
+    with pytest.raises(KeyError, match="half way"):
+        await database.read(half)
+    assert await database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM meta").scalar_one()) == 1
+    await database.scrub()
 
 
 async def test_foreign_keys_wal_and_secure_delete_are_on(database: Database) -> None:
@@ -121,6 +160,20 @@ async def test_a_storm_of_cancelled_readings_leaves_readers_to_use(database: Dat
         task.cancel()
         await asyncio.wait([task])
     await asyncio.wait_for(read(), 20)
+
+
+async def test_a_storm_of_cancelled_reads_leaves_readers_to_use_and_nothing_locked(database: Database) -> None:
+    def read() -> Coroutine[Any, Any, Sequence[Row[Any]]]:
+        return database.read(lambda c: c.exec_driver_sql("SELECT * FROM meta").all())
+
+    for number in range(100):
+        task = asyncio.create_task(read())
+        await asyncio.sleep(number % 7 / 10_000)
+        task.cancel()
+        await asyncio.wait([task])
+    assert await asyncio.wait_for(read(), 20) == []
+    await database.write(put("a"))
+    await database.scrub()
 
 
 async def test_a_full_disk_stores_nothing_and_says_so_and_writing_goes_on_when_there_is_room(database: Database) -> None:
@@ -208,6 +261,8 @@ async def test_nothing_works_after_close_and_closing_twice_is_fine(tmp_path: Pat
     with pytest.raises(MemoryClosed):
         async with database.reading():
             pass
+    with pytest.raises(MemoryClosed):
+        await database.read(lambda c: c.exec_driver_sql("SELECT 1").scalar_one())
 
 
 def descriptors(path: Path) -> int:
@@ -245,6 +300,41 @@ async def test_a_reading_that_ends_while_or_after_it_is_closed_leaves_no_file_op
     assert descriptors(database.path) == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc")
+@pytest.mark.parametrize("awaited", [True, False])
+@pytest.mark.parametrize("patient", [True, False])
+async def test_a_read_that_ends_while_or_after_it_is_closed_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, patient: bool, awaited: bool
+) -> None:
+    if not patient:
+        monkeypatch.setattr("memory.store.database._READS_END_SECONDS", 0.0)
+    database = await Database.open(tmp_path / "memory.db")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read(connection: Connection) -> int:
+        begun.set()
+        go_on.wait()
+        found: int = connection.exec_driver_sql("SELECT count(*) FROM meta").scalar_one()
+        return found
+
+    reading = asyncio.create_task(database.read(read))
+    await asyncio.to_thread(begun.wait)
+    if not awaited:
+        reading.cancel()
+        await asyncio.wait([reading])
+    closing = asyncio.create_task(database.close())
+    if patient:
+        await asyncio.sleep(0)
+        go_on.set()
+    await closing
+    assert (descriptors(database.path) == 0) is patient
+    go_on.set()
+    if awaited:
+        assert await reading == 0
+    while descriptors(database.path):  # noqa: ASYNC110 - nothing tells when a thread that nobody waits for is done
+        await asyncio.sleep(0.001)
+
+
 NEVER_CLOSES = """
 import asyncio, pathlib, sys
 from sqlalchemy import text
@@ -254,6 +344,7 @@ async def main():
     await database.write(lambda c: c.exec_driver_sql("INSERT INTO meta VALUES ('a', 'v')"))
     async with database.reading() as session:
         await session.execute(text("SELECT 1"))
+    await database.read(lambda c: c.exec_driver_sql("SELECT 1").all())
 asyncio.run(main())
 """
 

@@ -21,8 +21,7 @@ Search = Callable[[Store, str, str, int], Awaitable[list[tuple[str, float]]]]
 
 async def through_the_index(store: Store, collection: str, query: str, limit: int) -> list[tuple[str, float]]:
     """Search as in a large collection."""
-    async with store.database.reading() as session:
-        return await fulltext.search(session, collection, query, limit, read_whole=0)
+    return await store.database.read(lambda connection: fulltext.search(connection, collection, query, limit, read_whole=0))
 
 
 async def read_whole(store: Store, collection: str, query: str, limit: int) -> list[tuple[str, float]]:
