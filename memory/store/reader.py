@@ -12,7 +12,7 @@ from memory.relations import Edge
 from memory.store import beliefs, fulltext, graph
 from memory.store.collections import collection_name
 from memory.store.database import Database
-from memory.store.document_writes import DOCUMENT, HIDDEN, IDS, IN_SIGHT, LINE, chunks, packed
+from memory.store.document_writes import DOCUMENT, HIDDEN, IDS, IN_SIGHT, LINE, packed
 from memory.store.facts import FACT
 from memory.store.hiding import RESTS_ON_LIVING_LINES
 from memory.store.lore import ENTRY, entry_of
