@@ -122,7 +122,7 @@ class SourceRequest:
     viewer_id: str | None = None  # profile, recall; graph: who asks
     stream_id: str | None = None  # episode
     domains: tuple[str, ...] = ()  # state: request, note, relation, joke, channel
-    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's. Graph: between whom. Episode: asked about
+    viewer_ids: tuple[str, ...] = ()  # state: whose records; empty: everybody's. Graph: between whom
     lore_ids: tuple[str, ...] = ()  # lore: entries named outright; empty: search
     as_of: datetime | None = None  # valid time asked about
     exclude: tuple[str, ...] = ()  # message ids that must not come back (the batch itself)

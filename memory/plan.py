@@ -155,7 +155,6 @@ def _requests(asks: Sequence[Ask], targets: Sequence[Target], scene: Scene) -> I
                 why=choice.why,
                 query=_query(ask, scene, without_when=True),
                 stream_id=choice.stream_id,
-                viewer_ids=tuple(person for person in ask.people if person != ask.reading.message.user.id),
                 exclude=exclude,
             )
 

@@ -80,8 +80,3 @@ def test_words_that_only_say_when_are_not_searched_for() -> None:
     assert searched(plan_for("nuvola l'altra sera chi ha vinto la gara di torte?")) == {"chi ha vinto la gara di torte"}
     assert searched(plan_for("nuvola what fell off the shelf earlier?")) == {"what fell off the shelf"}
     assert searched(plan_for("nuvola who won the Pie Contest?")) == {"who won the Pie Contest?"}
-
-
-def test_who_is_asked_about_is_told_to_the_stream() -> None:
-    [request] = [r for r in plan_for("nuvola rosalba cosa aveva scommesso prima?").requests if r.kind is SourceKind.EPISODE]
-    assert request.viewer_ids == ("3",)
