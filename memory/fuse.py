@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from memory.model import Candidate, Document, Evidence, Ranking, Section, SourceKind, SourceRequest
 from memory.recipes import Fusion, Recipe
-from memory.relevance import BM25_FULL, Contender, Relevance
+from memory.relevance import BM25_FULL, Relevance
 from memory.salience import PRIORS
 
 AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0, "near": 1.0}  # weights of channels that the recipe does not name
@@ -53,8 +53,7 @@ def _calibrated(fused: Sequence[Evidence], relevance: Relevance) -> list[Evidenc
         places.setdefault(place_of(item.request), []).append(item)
     scored: dict[int, Evidence] = {}
     for items in places.values():
-        found = [Contender(request=item.request, document=item.document, channels=item.channels) for item in items]
-        for item, chance in zip(items, relevance.chances(found) or (), strict=False):
+        for item, chance in zip(items, relevance.chances(items) or (), strict=False):
             scored[id(item)] = replace(item, score=chance, calibrated=True)
     order = {name: place for place, name in enumerate(dict.fromkeys(item.request.name for item in fused))}
     return sorted((scored.get(id(item), item) for item in fused), key=lambda item: (order[item.request.name], *_rank(item)))
