@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
+from lore.entry import LoreEntry
 from memory.clock import Clock
 from memory.model import Document
 from memory.ports import Vectors
@@ -18,6 +19,8 @@ from memory.recipes import Caches
 from memory.trace import Abandoned
 
 Hits = list[tuple[str, float]]  # document ids of one collection with one channel's scores, best first
+Canon = tuple[list[Document], list[LoreEntry]]  # as it is searched, and as it was written
+_CANON_SECONDS = 10 * 365 * 86_400.0  # vectors of the canon: kept by content, and no viewer's words
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -138,10 +141,11 @@ class RecallCaches:
         self.profiles = Cache[tuple[str, str], list[Document]](
             seconds=settings.profile_seconds, entries=entries, clock=clock, abandoned=abandoned
         )
-        self.lore = Cache[str, list[Document]](seconds=settings.lore_seconds, entries=1, clock=clock, abandoned=abandoned)
+        self.lore = Cache[str, Canon](seconds=settings.lore_seconds, entries=1, clock=clock, abandoned=abandoned)
         self.texts = Cache[tuple[bytes, ...], Vectors](
             seconds=settings.lore_seconds, entries=entries, clock=clock, abandoned=abandoned
         )
+        self.canon = Cache[tuple[bytes, ...], Vectors](seconds=_CANON_SECONDS, entries=1, clock=clock, abandoned=abandoned)
         self.erasures = 0
 
     def changed(self, *collections: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from memory.model import Candidate, Document, Evidence, Ranking, Section, SourceKind, SourceRequest
 from memory.recipes import Fusion, Recipe
-from memory.relevance import BM25_FULL, Contender, Relevance
+from memory.relevance import BM25_FULL, Relevance
 from memory.salience import PRIORS
 
 AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0, "near": 1.0}  # weights of channels that the recipe does not name
@@ -37,8 +37,10 @@ def fuse(rankings: Sequence[Ranking], recipe: Recipe, relevance: Relevance | Non
     by_source: dict[str, list[Ranking]] = {}
     for ranking in rankings:
         by_source.setdefault(ranking.request.name, []).append(ranking)
-    fused = [evidence for group in by_source.values() for evidence in _fused(group, recipe.fusion)]
-    return tuple(_calibrated(fused, relevance) if recipe.fusion.method == "calibrated" and relevance else fused)
+    sources = [_fused(group, recipe.fusion) for group in by_source.values()]
+    if recipe.fusion.method == "calibrated" and relevance:
+        _calibrate(sources, relevance)
+    return tuple(evidence for source in sources for evidence in source)
 
 
 def place_of(request: SourceRequest) -> str:
@@ -46,18 +48,20 @@ def place_of(request: SourceRequest) -> str:
     return "episode" if request.kind is SourceKind.EPISODE else request.name
 
 
-def _calibrated(fused: Sequence[Evidence], relevance: Relevance) -> list[Evidence]:
-    """Return the evidence with chances for scores where there are any, best first within each source as before."""
-    places: dict[str, list[Evidence]] = {}
-    for item in fused:
-        places.setdefault(place_of(item.request), []).append(item)
-    scored: dict[int, Evidence] = {}
-    for items in places.values():
-        found = [Contender(request=item.request, document=item.document, channels=item.channels) for item in items]
-        for item, chance in zip(items, relevance.chances(found) or (), strict=False):
-            scored[id(item)] = replace(item, score=chance, calibrated=True)
-    order = {name: place for place, name in enumerate(dict.fromkeys(item.request.name for item in fused))}
-    return sorted((scored.get(id(item), item) for item in fused), key=lambda item: (order[item.request.name], *_rank(item)))
+def _calibrate(sources: list[list[Evidence]], relevance: Relevance) -> None:
+    """Give the evidence of each source, which has one request, chances for scores where there are any; best first as before."""
+    places: dict[str, list[int]] = {}
+    for number, source in enumerate(sources):
+        if source:
+            places.setdefault(place_of(source[0].request), []).append(number)
+    for numbers in places.values():
+        chances = relevance.chances([item for number in numbers for item in sources[number]])
+        if chances is None:
+            continue
+        told = iter(chances)
+        for number in numbers:
+            scored = [replace(item, score=next(told), calibrated=True) for item in sources[number]]
+            sources[number] = sorted(scored, key=_rank)
 
 
 def _fused(group: Sequence[Ranking], fusion: Fusion) -> list[Evidence]:
@@ -71,8 +75,9 @@ def _fused(group: Sequence[Ranking], fusion: Fusion) -> list[Evidence]:
             found = candidate.document.id
             parts.setdefault(found, {})[ranking.channel] = share(candidate)
             raw.setdefault(found, {})[ranking.channel] = candidate.score
+    short, other = _weights(fusion)
     evidence = [
-        _evidence(request, documents[found], _score(documents[found], given, fusion), raw[found])
+        _evidence(request, documents[found], _score(given, short if documents[found].kind in _SHORT else other), raw[found])
         for found, given in parts.items()
         if not PRIORS.issuperset(given)
     ]
@@ -99,17 +104,20 @@ def _shares(ranking: Ranking, fusion: Fusion) -> Callable[[Candidate], float]:
     return lambda candidate: (candidate.score - low) / (high - low) if high > low else 1.0
 
 
-def _score(document: Document, given: Mapping[str, float], fusion: Fusion) -> float:
-    weights = fusion.fact_weights if document.kind in _SHORT else fusion.message_weights
+def _weights(fusion: Fusion) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return the weight of every channel that is known, for short statements and for all else."""
     named = {
         "recency": fusion.recency_prior,
         "salience": fusion.salience_prior,
         "worth": fusion.worth_prior,
     }
+    return {**AUXILIARY, **fusion.fact_weights, **named}, {**AUXILIARY, **fusion.message_weights, **named}
+
+
+def _score(given: Mapping[str, float], weights: Mapping[str, float]) -> float:
     total = 0.0
     for channel in sorted(given):
-        weight = named.get(channel, weights.get(channel, AUXILIARY.get(channel, 0.0)))
-        total += weight * given[channel]
+        total += weights.get(channel, 0.0) * given[channel]
     return total
 
 

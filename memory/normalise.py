@@ -5,6 +5,7 @@ No text is cached here, single code points aside: what a viewer had erased must 
 
 import re
 import unicodedata
+from functools import lru_cache
 
 LONGEST_TEXT = 2000  # code points that are looked at: a chat line has 500, an imported one may have a million
 LONGEST_WORD = 40
@@ -67,10 +68,16 @@ def stem(word: str, suffixes: tuple[str, ...]) -> str:
     """
     if not word.endswith(suffixes):
         return word
-    for suffix in suffixes:
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3:  # noqa: PLR2004 - the docstring names it
-            return word[: -len(suffix)]
+    for length, endings in _by_length(suffixes):
+        if len(word) - length >= 3 and word[-length:] in endings:  # noqa: PLR2004 - the docstring names it
+            return word[:-length]
     return word
+
+
+@lru_cache(maxsize=64)  # one entry a language: its endings, no text
+def _by_length(suffixes: tuple[str, ...]) -> tuple[tuple[int, frozenset[str]], ...]:
+    lengths = dict.fromkeys(map(len, suffixes))
+    return tuple((length, frozenset(one for one in suffixes if len(one) == length)) for length in lengths if length)
 
 
 def visible(text: str, longest: int = LONGEST_TEXT) -> str:

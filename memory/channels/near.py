@@ -48,6 +48,13 @@ class Near:
 
     def shared(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return which share of the question's words, by their stems, stands in each text: 0 to 1."""
-        asked = content_stems(query, self._rules)
-        found = [len(asked & content_stems(text, self._rules)) for text in texts]
-        return np.array(found, dtype=np.float32) / np.float32(max(1, len(asked)))
+        return self.held(query, [self.stems(text) for text in texts])
+
+    def stems(self, text: str) -> frozenset[str]:
+        """Return the stems of the words of a text that carry content, for `held`."""
+        return content_stems(text, self._rules)
+
+    def held(self, query: str, texts: Sequence[frozenset[str]]) -> NDArray[np.float32]:
+        """Return which share of the question's words stands in each text, given by its stems: 0 to 1."""
+        asked = self.stems(query)
+        return np.array([len(asked & said) for said in texts], dtype=np.float32) / np.float32(max(1, len(asked)))

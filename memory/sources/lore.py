@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore.entry import LoreEntry
-from memory.caches import Cache
+from memory.caches import Cache, Canon
 from memory.channels.near import NAME, Near
 from memory.channels.scoped import CHANNEL_SHARE, Asking, ScopedSearch
 from memory.model import Candidate, Document, Ranking, SourceRequest
@@ -29,7 +29,7 @@ class LoreSource:
         self,
         reader: MemoryReader,
         search: ScopedSearch,
-        entries: Cache[str, list[Document]],
+        entries: Cache[str, Canon],
         *,
         near: Near | None = None,
     ) -> None:
@@ -38,14 +38,16 @@ class LoreSource:
         self._search = search
         self._entries = entries
         self._near = near
+        self._stems: dict[LoreEntry, frozenset[str]] = {}  # of the entries compared last
 
     async def ask(self, request: SourceRequest, asking: Asking) -> Found:
         """Return the entries named outright (channel `exact`), else those the question comes near to, or a search finds."""
         if request.lore_ids:
             return Found(rankings=(_exact(request, await self._named(request)),))
-        canon = await self._canon()
+        canon, entries = await self._canon()
         if self._near is not None and len(canon) <= FEW_ENTRIES:
-            return Found(rankings=(await self._nearest(request, asking, canon, self._near),))
+            there = {entry: canon[f"lore:{entry.id}"] for entry in entries if f"lore:{entry.id}" in canon}
+            return Found(rankings=(await self._nearest(request, asking, there, self._near),))
         if request.strict:
             return Found()
         rankings = await self._search.rank(
@@ -63,19 +65,23 @@ class LoreSource:
         Raises:
             BotMemoryError: the store or the model failed; the first question tries again.
         """
-        if self._near is not None and len(await self._canon()) <= FEW_ENTRIES:
-            await _meaning(".", await self._reader.lore(), self._near)
+        canon, entries = await self._canon()
+        if self._near is not None and len(canon) <= FEW_ENTRIES:
+            await _meaning(".", entries, self._near)
 
-    async def _canon(self) -> dict[str, Document]:
-        canon = await self._entries.get("", lambda: self._reader.newest(LORE, MOST_ENTRIES), tags=(LORE,))
-        return {lore_id: document for document in canon for lore_id in document.provenance}
+    async def _canon(self) -> tuple[dict[str, Document], list[LoreEntry]]:
+        canon, entries = await self._entries.get("", self._read, tags=(LORE,))
+        return {lore_id: document for document in canon for lore_id in document.provenance}, entries
+
+    async def _read(self) -> Canon:
+        return await self._reader.newest(LORE, MOST_ENTRIES), await self._reader.lore()
 
     async def _named(self, request: SourceRequest) -> list[Document]:
-        by_id = await self._canon()
+        by_id, _ = await self._canon()
         return [by_id[f"lore:{id_}"] for id_ in dict.fromkeys(request.lore_ids) if f"lore:{id_}" in by_id]
 
-    async def _nearest(self, request: SourceRequest, asking: Asking, canon: dict[str, Document], near: Near) -> Ranking:
-        entries = [entry for entry in await self._reader.lore() if f"lore:{entry.id}" in canon]
+    async def _nearest(self, request: SourceRequest, asking: Asking, canon: dict[LoreEntry, Document], near: Near) -> Ranking:
+        entries = list(canon)
         channels = asking.recipe.channels
         if "dense" in channels:
             meaning = await asking.trace.run(
@@ -86,11 +92,10 @@ class LoreSource:
             )
         else:
             meaning = [0.0] * len(entries)
-        words = (
-            near.shared(request.query, [_all(entry) for entry in entries]) if "lexical" in channels else np.zeros(len(entries))
-        )
+        self._stems = {entry: self._stems.get(entry) or near.stems(_all(entry)) for entry in entries}
+        words = near.held(request.query, list(self._stems.values())) if "lexical" in channels else np.zeros(len(entries))
         scored = [
-            (score, canon[f"lore:{entry.id}"])
+            (score, canon[entry])
             for entry, means, says in zip(entries, meaning, words, strict=True)
             if (score := means + WORDS * float(says)) >= LEAST
         ]

@@ -97,7 +97,7 @@ def _shown(ranking: Ranking, passages: dict[str, Document], covered: set[str]) -
     return replace(
         ranking,
         candidates=tuple(
-            replace(candidate, document=passages.get(candidate.document.id, candidate.document))
+            replace(candidate, document=passages[candidate.document.id]) if candidate.document.id in passages else candidate
             for candidate in ranking.candidates
             if candidate.document.id not in covered
         ),

@@ -8,7 +8,6 @@ BM25: Robertson and Zaragoza, 2009, with k1 = 1.2, b = 0.75 and the idf that nev
 
 import json
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,8 +96,8 @@ def _most_promising(postings: Sequence[set[int]], rarities: Sequence[float], lim
 def _frequencies(rows: Sequence[Any], words: Words) -> list[list[int]]:
     """Return how often each word stands in each document, by word."""
     wanted = {stem for word in words for stem in word}
-    counts = [Counter(filter(wanted.__contains__, row.stems.split())) for row in rows]
-    return [[max(count[stem] for stem in word) for count in counts] for word in words]
+    said = [list(filter(wanted.__contains__, row.stems.split())) for row in rows]  # most rows hold none of the words
+    return [[max(map(found.count, word)) if found else 0 for found in said] for word in words]
 
 
 def _ranked(rows: Sequence[Any], frequencies: Sequence[list[int]], rarities: Sequence[float]) -> list[tuple[str, float]]:

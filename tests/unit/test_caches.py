@@ -1,11 +1,13 @@
 import asyncio
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from builders_recall import a_clock
 
 from memory.caches import Cache, RecallCaches
 from memory.clock import VirtualClock
+from memory.ports import Vectors
 from memory.recipes import Caches
 
 
@@ -171,3 +173,15 @@ async def test_each_change_forgets_what_it_touches() -> None:
     await fill()
     caches.erased()
     assert (len(caches.hits), len(caches.profiles), caches.erasures) == (0, 0, 1)
+
+
+async def test_what_was_made_of_the_canon_stays_when_a_viewers_words_are_erased() -> None:
+    caches = RecallCaches(Caches(), a_clock())
+
+    async def vectors() -> Vectors:
+        return np.ones((1, 2), dtype=np.float32)
+
+    for cache in (caches.texts, caches.canon):
+        await cache.get((b"text",), vectors)
+    caches.erased()
+    assert (len(caches.texts), len(caches.canon)) == (0, 1)
