@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from memory.fuse import place_of
 from memory.kinds import known_first, of_the_kind
 from memory.language import content_stems
 from memory.latest import newest_wins
@@ -131,9 +130,9 @@ def _answering(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidence]:
     places: dict[str, list[Evidence]] = {}
     for item in evidence:
         if item.calibrated or item.request.kind is SourceKind.RECALL:
-            places.setdefault(place_of(item.request), []).append(item)
+            places.setdefault(item.request.place, []).append(item)
     silent = {place for place, items in places.items() if not _answers(items, recipe)}
-    return [item for item in evidence if place_of(item.request) not in silent]
+    return [item for item in evidence if item.request.place not in silent]
 
 
 def _answers(items: Sequence[Evidence], recipe: Recipe) -> bool:
@@ -174,10 +173,10 @@ def _first(evidence: Sequence[Evidence], limits: Limits) -> list[Evidence]:
     kept = []
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for item in sorted(evidence, key=lambda one: -one.score):
-        said = (place_of(item.request), item.document.provenance)
-        taken[place_of(item.request)] += said not in seen  # a fact and the message behind it are one thing
+        said = (item.request.place, item.document.provenance)
+        taken[item.request.place] += said not in seen  # a fact and the message behind it are one thing
         seen.add(said)
-        if taken[place_of(item.request)] <= most.get(item.request.kind, len(evidence)):
+        if taken[item.request.place] <= most.get(item.request.kind, len(evidence)):
             kept.append(item)
     return [item for item in evidence if any(item is one for one in kept)]
 
@@ -186,8 +185,8 @@ def _best(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
     """Return the best item of each place."""
     best: dict[str, Evidence] = {}
     for item in evidence:
-        if place_of(item.request) not in best or item.score > best[place_of(item.request)].score:
-            best[place_of(item.request)] = item
+        if item.request.place not in best or item.score > best[item.request.place].score:
+            best[item.request.place] = item
     return best
 
 
@@ -195,7 +194,7 @@ def _near_the_best(evidence: Sequence[Evidence], recipe: Recipe) -> list[Evidenc
     if recipe.fusion.method in LEVELS:
         least = {place: (1 - recipe.gate.gap) * item.score for place, item in _best(evidence).items()}
         uncut = _LOOKED_UP.isdisjoint
-        return [i for i in evidence if i.calibrated or not uncut(i.channels) or i.score >= least[place_of(i.request)]]
+        return [i for i in evidence if i.calibrated or not uncut(i.channels) or i.score >= least[i.request.place]]
     weights = recipe.fusion.message_weights
     best: dict[str, dict[str, float]] = {}
     for item in evidence:

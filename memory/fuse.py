@@ -43,17 +43,12 @@ def fuse(rankings: Sequence[Ranking], recipe: Recipe, relevance: Relevance | Non
     return tuple(evidence for source in sources for evidence in source)
 
 
-def place_of(request: SourceRequest) -> str:
-    """Return what competes with each other: a viewer's memory, and all the streams that one question points to."""
-    return "episode" if request.kind is SourceKind.EPISODE else request.name
-
-
 def _calibrate(sources: list[list[Evidence]], relevance: Relevance) -> None:
     """Give the evidence of each source, which has one request, chances for scores where there are any; best first as before."""
     places: dict[str, list[int]] = {}
     for number, source in enumerate(sources):
         if source:
-            places.setdefault(place_of(source[0].request), []).append(number)
+            places.setdefault(source[0].request.place, []).append(number)
     for numbers in places.values():
         chances = relevance.chances([item for number in numbers for item in sources[number]])
         if chances is None:

@@ -140,6 +140,11 @@ class SourceRequest:
             case _:
                 return self.kind.value
 
+    @property
+    def place(self) -> str:
+        """What competes with each other: a viewer's memory, and all the streams that one question points to."""
+        return "episode" if self.kind is SourceKind.EPISODE else self.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:

@@ -1,6 +1,6 @@
 """How likely a candidate answers what is asked: a logistic regression over what the channels say of it and of its rivals. Pure.
 
-Its weights (`relevance.toml`) are fitted by `python -m replays.fit_relevance` on the annotated chats of this project, one set
+Its weights (`relevance.toml`) are fitted by `python -m bench.fit_relevance` on the annotated chats of this project, one set
 an embedding model, since cosines of different models are no common measure. A place is what competes with each other: one
 viewer's memory, or all streams, or the canon.
 """
@@ -116,5 +116,5 @@ def load_relevance(model: str, file: Path = RELEVANCE_FILE) -> Relevance | None:
             if kind in fitted
         }
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
-        raise RelevanceInvalid(f"{file.name} cannot be used: {error!r}; run `python -m replays.fit_relevance`") from error
+        raise RelevanceInvalid(f"{file.name} cannot be used: {error!r}; run `python -m bench.fit_relevance`") from error
     return Relevance(weights=weights)

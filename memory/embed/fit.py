@@ -1,4 +1,4 @@
-"""Fits the projection of questions: `python -m memory.embed.fit [--check]`. A few minutes at most; the bot never runs it.
+"""Fits the projection of questions; `python -m bench.fit_projection` runs it, the bot never does.
 
 The pairs (`pairs/*.jsonl`) hold a question (`q`), a line that answers it (`a`) and lines of the same person that only look like
 it (`n`). The question is drawn to its answer and away from those lines and from the answers of the other pairs of its batch:
@@ -6,8 +6,6 @@ the loss is that of van den Oord et al. 2018 (InfoNCE), with a ridge that keeps 
 (Kingma and Ba 2015) with a rate that falls along a half cosine.
 """
 
-import argparse
-import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.embed.projection import FITTED, Projection
-from memory.embed.use import UseEmbedder
+from memory.embed.projection import Projection
 from memory.ports import Embedder, Vectors
 
 PAIRS = Path(__file__).parent / "pairs"
@@ -27,7 +24,6 @@ _TINY = 1e-8
 _PARTS = 5  # of the cross-validation
 _OTHERS = 14  # lines of other people among which an answer is looked for
 _FIRST, _FEW = 1, 3
-_EVALUATED = "first {first:.3f}, among the first three {few:.3f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,25 +144,3 @@ def cross_validated(pairs: Embedded, *, model: str) -> tuple[float, float]:
         results.append(found_among(unseen, fitted.of(unseen.questions)))
     first, few = np.mean(results, axis=0)
     return float(first), float(few)
-
-
-async def _main(*, check: bool) -> None:
-    embedder = UseEmbedder()
-    try:
-        pairs = await embedded(read_pairs(), embedder)
-    finally:
-        await embedder.close()
-    if check:
-        before, after = found_among(pairs, pairs.questions), cross_validated(pairs, model=embedder.name)
-        for label, (first, few) in (("without", before), ("with it, unseen questions", after)):
-            print(f"{len(pairs.questions)} pairs, {label}: {_EVALUATED.format(first=first, few=few)}")  # noqa: T201 - a command
-    else:
-        fit(pairs, model=embedder.name).save(FITTED)
-
-
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description="Fit the projection of questions.")
-    options.add_argument(
-        "--check", action="store_true", help="write nothing, tell what it brings for questions it has not seen"
-    )
-    asyncio.run(_main(check=options.parse_args().check))

@@ -1,4 +1,4 @@
-"""Fits the weights of `memory.relevance` on annotated chats: `python -m replays.fit_relevance LOG… [--check]`.
+"""Fits the weights of `memory.relevance` on annotated chats: `python -m bench.fit_relevance LOG… [--check]`.
 
 Every probe is asked; each candidate that was found for it, before the gate, is an example: it answers if its provenance meets
 the probe's gold. A logistic regression with a ridge, by Newton's method (Hastie et al., The Elements of Statistical Learning,
@@ -7,6 +7,7 @@ the probe's gold. A logistic regression with a ridge, by Newton's method (Hastie
 
 import argparse
 import asyncio
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,14 +76,12 @@ def surprise(weights: Floats, examples: Sequence[Examples]) -> float:
     return float(-np.mean(answers * np.log(chance) + (1 - answers) * np.log(1 - chance)))
 
 
-def to_toml(model: str, weights: Mapping[str, Floats]) -> str:
-    """Return the weights as the file that `memory.relevance` reads."""
-    lines = ["# Written by `python -m replays.fit_relevance`; do not edit. Weights of memory/relevance.py, by kind of place."]
-    for kind, values in weights.items():
-        lines += ["", f'["{model}".{kind}]']
-        lines += [
-            f"{name} = {value:.{_DIGITS}f}" for name, value in zip(("bias", *RELEVANCE_FEATURES[kind]), values, strict=True)
-        ]
+def to_toml(weights: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
+    """Return the weights, by model and kind of place, as the file that `memory.relevance` reads."""
+    lines = ["# Written by `python -m bench.fit_relevance`; do not edit. Weights of memory/relevance.py, by kind of place."]
+    for model, places in sorted(weights.items()):
+        for kind, values in places.items():
+            lines += ["", f'["{model}".{kind}]', *(f"{name} = {value:.{_DIGITS}f}" for name, value in values.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -118,10 +117,14 @@ def main() -> None:
     settings = load_settings(options.config)
     examples = asyncio.run(_asked(settings, options.logs))
     if options.check:
-        print("\n".join(_checked(examples)))  # noqa: T201 - a command
+        print("\n".join(_checked(examples)))
         return
-    weights = {kind: fit([one for one in examples if one.kind == kind]) for kind in RELEVANCE_FEATURES}
-    RELEVANCE_FILE.write_text(to_toml(embedder_of(settings, Path.cwd()).name, weights), encoding="utf-8")
+    fitted = {kind: fit([one for one in examples if one.kind == kind]) for kind in RELEVANCE_FEATURES}
+    weights = tomllib.loads(RELEVANCE_FILE.read_text(encoding="utf-8"))  # of other models, which stay
+    weights[embedder_of(settings, Path.cwd()).name] = {
+        kind: dict(zip(("bias", *RELEVANCE_FEATURES[kind]), map(float, values), strict=True)) for kind, values in fitted.items()
+    }
+    RELEVANCE_FILE.write_text(to_toml(weights), encoding="utf-8")
 
 
 if __name__ == "__main__":
