@@ -27,7 +27,5 @@ async def fit_projection(*, check: bool) -> None:
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description="Fit the projection of questions.")
-    options.add_argument(
-        "--check", action="store_true", help="write nothing, tell what it brings for questions it has not seen"
-    )
+    options.add_argument("--check", action="store_true", help="write nothing, tell what it brings for unseen questions")
     asyncio.run(fit_projection(check=options.parse_args().check))

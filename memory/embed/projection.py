@@ -47,7 +47,9 @@ class Projection:
             msg = f"The projection of questions, {file.name}, cannot be read: {error}. Reinstall Ricordo."
             raise ModelUnavailable(msg) from error
         if found.model != model:
-            msg = f"The projection of questions was fitted for {found.model}, not for {model}: run `python -m bench.fit_projection`."
+            msg = (
+                f"The projection of questions was fitted for {found.model}, not for {model}: `python -m bench.fit_projection`."
+            )
             raise ModelUnavailable(msg)
         return found
 
