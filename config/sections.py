@@ -154,7 +154,7 @@ class Retrieval(Section):
         description="Chance that nothing found answers, from which the bot is told so and sees the nearest hit alone.",
     )
     answer_floor: Weight = Field(
-        default=0.53,
+        default=0.35,
         description="What a viewer's best hit must reach, or their memory gives nothing. Higher: silent more often.",
     )
     lead: Weight = Field(default=0.5, description="How much of its lead over the next hit is added to the best one for that.")

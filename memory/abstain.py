@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from memory.kinds import known_first, of_the_kind
+from memory.kinds import KIND, known_first, known_kind, of_the_kind
 from memory.language import content_stems
 from memory.latest import newest_wins
 from memory.model import Evidence, LeftOut, Plan, SourceKind, SourceRequest
@@ -20,7 +20,7 @@ OPEN_EASE = 0.15  # how much less anything needs where all that is known is aske
 USUAL_WORTH = 0.7  # of what is remembered: floors come down by it where the recipe does not weigh
 USUAL_MEANING = 0.35  # what meaning adds to a right answer: missing where a line is not indexed yet, or the index failed
 NEAR_UNASKED = 0.6  # nearness of an entry of the canon that nobody asked for outright
-_LOOKED_UP = frozenset({"exact", "graph"})  # channels that find or do not, without degrees
+_LOOKED_UP = frozenset({"exact", "graph", KIND})  # channels that find or do not, without degrees
 _MEASURED = PRIORS | {"dense", "lexical"}
 SHARED_START, LONG_WORD = 4, 5  # letters in which a word of a fact and one of the question agree, and those it must have
 
@@ -46,6 +46,7 @@ def gate(
     limits = recipe.gate
     if limits.off:
         return tuple(_first(evidence, recipe.limits)), ()
+    evidence = [known_kind(item, rules) for item in evidence]
     vouched = [item for item in evidence if plan.explicit_recall or (_vouched(item, limits) and _fitting(item, rules))]
     if not plan.explicit_recall:
         vouched = _answering(of_the_kind(vouched, rules), recipe)

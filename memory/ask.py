@@ -89,7 +89,8 @@ def ask_of(reading: Reading, scene: Scene) -> Ask:
         domains=domains,
         lore_ids=_wanted_lore(reading, lore_ids, people, scene.lore),
         persona=persona,
-        canon=not (persona or reading.world or reading.open_recall or reading.recall)
+        canon=(reading.second or not reading.first)
+        and not (persona or reading.world or reading.open_recall or reading.recall)
         and set(people) <= {reading.message.user.id},
         streams=streams,
         as_of=as_of(reading, scene.batch.closed_at, scene.rules) if people else None,

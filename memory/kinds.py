@@ -1,13 +1,14 @@
 """What kind of thing a question is after, against what is known to be stated: facts have a slot. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.latest import APART, asks_of_the_past
 from memory.model import Evidence, Plan, SourceKind
 from memory.normalise import spaced
 from memory.rules import Rules
 
+KIND = "kind"  # marks a hit that is known to be of the kind asked for
 _PERSONAL = frozenset({SourceKind.PROFILE, SourceKind.RECALL})
 
 
@@ -28,6 +29,14 @@ def wanted_by(query: str, rules: Sequence[Rules]) -> Wanted:
     if not asked or not all(asked.values()):
         return Wanted()
     return Wanted(facts=frozenset[str]().union(*asked.values()), one=len(asked) == 1 and not asks_of_the_past(query, rules))
+
+
+def known_kind(item: Evidence, rules: Sequence[Rules]) -> Evidence:
+    """Return the item, marked where it is a fact of the kind that is asked for; one with a chance of its own needs no mark."""
+    if item.calibrated or item.request.kind is not SourceKind.RECALL or item.document.kind != "fact":
+        return item
+    known = item.document.about in wanted_by(item.request.query, rules).facts
+    return replace(item, channels={**item.channels, KIND: 1.0}) if known else item
 
 
 def of_the_kind(evidence: Sequence[Evidence], rules: Sequence[Rules]) -> list[Evidence]:

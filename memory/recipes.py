@@ -74,14 +74,14 @@ class Gate:
     least_chance: float = 0.09  # that a hit answers, where fusion is calibrated
     answer_chance: float = 0.09  # … that the best of a place does, else the place gives nothing
     unsure_chance: float = 0.52  # that nothing found answers, from which the block says so and shows the nearest hit alone
-    answer_floor: float = 0.53  # of the best of a viewer's lines, `lead` times its lead over the next one added
+    answer_floor: float = 0.35  # of the best of a viewer's lines, `lead` times its lead over the next one added
     lead: float = 0.5
     gap: float = 0.3  # how far below the best of its source a hit may stay, 0 to 1
     levels: dict[str, float] = field(  # least fused score by kind of document, where fusion is by level
         default_factory=lambda: {
-            "message": 0.45,
-            "fact": 0.5,
-            "claim": 0.5,
+            "message": 0.3,
+            "fact": 0.35,
+            "claim": 0.35,
             "line": 0.1,
             "turn": 0.1,
             "reply": 0.1,

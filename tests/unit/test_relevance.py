@@ -127,9 +127,9 @@ def test_a_model_that_nothing_was_fitted_for_has_none() -> None:
     ids=["a weight is missing", "no number", "no TOML", "no table"],
 )
 def test_a_damaged_file_is_refused_with_what_is_wrong(tmp_path: Path, old: str, new: str, says: str) -> None:
-    text = RELEVANCE_FILE.read_text(encoding="utf-8")
-    assert old in text
-    (tmp_path / "weights.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    others, mark, own = RELEVANCE_FILE.read_text(encoding="utf-8").partition(f'["{MODEL}".recall]')
+    assert old in mark + own
+    (tmp_path / "weights.toml").write_text(others + (mark + own).replace(old, new, 1), encoding="utf-8")
     with pytest.raises(RelevanceInvalid, match=rf"weights\.toml cannot be used.*{says}.*fit_relevance"):
         load_relevance(MODEL, tmp_path / "weights.toml")
 
