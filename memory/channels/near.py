@@ -23,7 +23,7 @@ class Near:
     """Compares questions with texts by meaning and by words. The texts' vectors are kept by content hash, for a time."""
 
     def __init__(self, embedder: Embedder, kept: Cache[tuple[bytes, ...], Vectors], rules: Sequence[Rules]) -> None:
-        """Keep vectors of texts and questions in `kept`."""
+        """Keep the vectors of texts in `kept`; a question is embedded each time."""
         self._embedder = embedder
         self._kept = kept
         self._rules = tuple(rules)
@@ -38,13 +38,11 @@ class Near:
         head = texts[:MOST_TEXTS]
         if not head:
             return found
-        vector, rows = await self._vectors([query]), await self._vectors(head)
-        found[: len(head)] = rows @ vector[0]
+        key = tuple(sha256(text.encode("utf-8", "replace")).digest() for text in head)  # the texts themselves are not kept
+        rows = await self._kept.get(key, lambda: self._embedder.embed(head))
+        asked = await self._embedder.embed([query])
+        found[: len(head)] = rows @ asked[0]
         return found
-
-    async def _vectors(self, texts: Sequence[str]) -> Vectors:
-        key = tuple(sha256(text.encode("utf-8", "replace")).digest() for text in texts)  # the texts themselves are not kept
-        return await self._kept.get(key, lambda: self._embedder.embed(texts))
 
     def shared(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return which share of the question's words, by their stems, stands in each text: 0 to 1."""
