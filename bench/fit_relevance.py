@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bot.app import embedder_of
 from config.settings import Settings, load_settings
-from memory import RELEVANCE_FEATURES, RELEVANCE_FILE, Contender, Evidence, relevance_features
+from memory import RELEVANCE_FEATURES, RELEVANCE_FILE, Evidence, relevance_features
 from replays.evaluate import Evaluation, read_logs
 from replays.results import Asked
 
@@ -44,12 +44,11 @@ def examples_of(asked: Asked) -> Iterator[Examples]:
     for item in asked.candidates:
         kind = item.request.kind.value
         if kind in RELEVANCE_FEATURES and "exact" not in item.channels:
-            places.setdefault((kind, "" if kind == "episode" else item.request.name), []).append(item)
+            places.setdefault((kind, item.request.place), []).append(item)
     gold = set(asked.case.gold)
     for (kind, _), items in places.items():
-        found = [Contender(request=one.request, document=one.document, channels=one.channels) for one in items]
         answers = np.array([float(not gold.isdisjoint(one.document.provenance)) for one in items])
-        yield Examples(log=asked.log, kind=kind, rows=np.array(relevance_features(found, kind)), answers=answers)
+        yield Examples(log=asked.log, kind=kind, rows=np.array(relevance_features(items, kind)), answers=answers)
 
 
 def fit(examples: Sequence[Examples]) -> Floats:

@@ -137,7 +137,6 @@ from memory.recordings import holding as holding
 from memory.recordings import recordings_in as recordings_in
 from memory.relevance import RELEVANCE_FEATURES as RELEVANCE_FEATURES
 from memory.relevance import RELEVANCE_FILE as RELEVANCE_FILE
-from memory.relevance import Contender as Contender
 from memory.relevance import relevance_features as relevance_features
 from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup

@@ -33,7 +33,7 @@ def gate(
     Where the score is the chance that a hit answers (`memory.relevance`), it stays from `least_chance` on, in a place whose
     best one reaches `answer_chance`. Elsewhere it stays if one channel vouches for it: an exact look-up, a dense cosine from
     `dense_floor` on, or a lexical score above `lexical_floor`; if it holds a number where the question is after one; and if its
-    fused score reaches `fused_floor`.
+    fused score reaches `fused_floor`; a fact of the very kind that is asked for needs no floor there.
     A viewer's memory gives nothing at all where its best hit, `lead` times what it is ahead of the next one added, does not
     reach `answer_floor`: what stands out needs less. Then each item is compared with the best of its
     source: the mean of s_c / max s_c over the channels that found something, weighted as messages are in fusion, must be at

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from memory.errors import BotMemoryError
-from memory.model import Document, Evidence, SourceRequest
+from memory.model import Evidence
 
 RELEVANCE_FILE = Path(__file__).with_name("relevance.toml")
 BM25_FULL = 12.0  # BM25 score from which the words agree as well as they can
@@ -28,29 +28,20 @@ class RelevanceInvalid(BotMemoryError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
-    """A candidate with what each channel gave it."""
-
-    request: SourceRequest
-    document: Document
-    channels: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
     """The candidates of one place, and how near they are to the question altogether."""
 
-    found: Sequence[Contender | Evidence]
+    found: Sequence[Evidence]
     middle: float
     spread: float
 
     @classmethod
-    def of(cls, found: Sequence[Contender | Evidence], nearness: str) -> Self:
+    def of(cls, found: Sequence[Evidence], nearness: str) -> Self:
         values = [one.channels.get(nearness, 0.0) for one in found]
         return cls(found=found, middle=float(np.mean(values)), spread=float(np.std(values)) + _SPREAD)
 
 
-Feature = Callable[[Contender | Evidence, _Place], float]
+Feature = Callable[[Evidence, _Place], float]
 FEATURES: Mapping[str, Feature] = {
     "dense": lambda one, _: one.channels.get("dense", 0.0),
     "ahead": lambda one, place: (one.channels.get("dense", 0.0) - place.middle) / place.spread,
@@ -82,7 +73,7 @@ class Relevance:
 
     weights: Mapping[str, Mapping[str, float]]
 
-    def chances(self, found: Sequence[Contender | Evidence]) -> list[float] | None:
+    def chances(self, found: Sequence[Evidence]) -> list[float] | None:
         """Return 0 to 1 for each candidate of one place; None where its kind has no weights, or nearness is not known."""
         kind = found[0].request.kind.value if found else ""
         weights = self.weights.get(kind)
@@ -94,7 +85,7 @@ class Relevance:
         return [float(chance) for chance in 1 / (1 + np.exp(-odds))]
 
 
-def relevance_features(found: Sequence[Contender | Evidence], kind: str) -> list[list[float]]:
+def relevance_features(found: Sequence[Evidence], kind: str) -> list[list[float]]:
     """Return one row a candidate, a column a feature of `RELEVANCE_FEATURES[kind]`."""
     place = _Place.of(found, NEARNESS[kind])
     return [[FEATURES[name](one, place) for name in RELEVANCE_FEATURES[kind]] for one in found]

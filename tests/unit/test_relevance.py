@@ -14,7 +14,6 @@ from memory.recipes import FULL
 from memory.relevance import (
     RELEVANCE_FEATURES,
     RELEVANCE_FILE,
-    Contender,
     Relevance,
     RelevanceInvalid,
     load_relevance,
@@ -33,14 +32,14 @@ def the_fitted() -> Relevance:
     return fitted
 
 
-def chances_of(found: list[Contender]) -> list[float]:
+def chances_of(found: list[Evidence]) -> list[float]:
     chances = the_fitted().chances(found)
     assert chances is not None
     return chances
 
 
-def a_contender(name: str, *, kind: SourceKind = SourceKind.RECALL, **channels: float) -> Contender:
-    return Contender(request=a_request(kind), document=a_document(name, name), channels=channels)
+def a_contender(name: str, *, kind: SourceKind = SourceKind.RECALL, **channels: float) -> Evidence:
+    return Evidence(request=a_request(kind), section="recall", document=a_document(name, name), score=0.0, channels=channels)
 
 
 def a_ranking(channel: str, *hits: tuple[Document, float], kind: SourceKind = SourceKind.RECALL) -> Ranking:
@@ -93,7 +92,7 @@ def test_more_rivals_make_each_less_likely() -> None:
     ],
     ids=["nothing", "a kind without weights", "no dense", "a canon without near"],
 )
-def test_no_chance_is_told_without_weights_or_nearness(found: list[Contender]) -> None:
+def test_no_chance_is_told_without_weights_or_nearness(found: list[Evidence]) -> None:
     assert the_fitted().chances(found) is None
 
 
