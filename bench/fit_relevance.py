@@ -113,6 +113,8 @@ def main() -> None:
     parser.add_argument("--config", type=Path)
     parser.add_argument("--check", action="store_true", help="write nothing; foretell each chat from the others")
     options = parser.parse_args()
+    if options.check and len(options.logs) == 1:
+        parser.error("--check foretells each chat from the others: give two or more")
     settings = load_settings(options.config)
     examples = asyncio.run(_asked(settings, options.logs))
     if options.check:
