@@ -8,7 +8,12 @@ from memory.recipes import Fusion, Recipe
 from memory.relevance import BM25_FULL, Relevance
 from memory.salience import PRIORS
 
-AUXILIARY: Mapping[str, float] = {"graph": 0.2, "exact": 1.0, "near": 1.0}  # weights of channels that the recipe does not name
+AUXILIARY: Mapping[str, float] = {
+    "graph": 0.2,
+    "exchange": 0.2,
+    "exact": 1.0,
+    "near": 1.0,
+}  # weights of channels that the recipe does not name
 _SHORT = frozenset({"fact", "claim", "lore"})  # kinds whose text is a short statement: the fact weights
 SECTIONS: Mapping[SourceKind, Section] = {
     SourceKind.PROFILE: "profile",

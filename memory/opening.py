@@ -15,6 +15,7 @@ from memory.allotment import Allotment
 from memory.background import Background
 from memory.caches import RecallCaches
 from memory.channels.dense import Dense
+from memory.channels.exchange import Exchange
 from memory.channels.lexical import Lexical
 from memory.channels.near import Near
 from memory.channels.scoped import ScopedSearch
@@ -321,7 +322,8 @@ def _looking(ground: _Ground, reader: Reader, upkeep: Upkeep) -> _Looking:
     near_canon = Near(ground.embedder, caches.canon, rules)
     canon = LoreSource(reader, ScopedSearch((dense, lexical), reader, caches.hits), caches.lore, near=near_canon)
     episodes = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules)
-    personal = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules, behind=TakenBack(reader, rules))
+    behind, before = TakenBack(reader, rules), Exchange(reader, rules)
+    personal = ScopedSearch((dense, lexical), reader, caches.hits, rules=rules, behind=behind, before=before)
     viewer = ViewerSource(reader, personal, caches.profiles)
     sources: dict[SourceKind, Source] = {
         SourceKind.PROFILE: viewer,

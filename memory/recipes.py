@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ALL_SOURCES = frozenset({"profile", "recall", "episode", "lore", "state"})
-ALL_CHANNELS = frozenset({"dense", "lexical", "graph", "recency", "worth", "taken_back"})
+ALL_CHANNELS = frozenset({"dense", "lexical", "exchange", "graph", "recency", "worth", "taken_back"})
 USUAL_CHANNELS = ALL_CHANNELS - {"graph"}  # decision 0014
 
 
@@ -229,6 +229,7 @@ def recipes(full: Recipe = FULL) -> dict[str, Recipe]:
         "-dedup": replace(full, dedup=False),
         "-lexical": replace(full, channels=full.channels - {"lexical"}),
         "-dense": replace(full, channels=full.channels - {"dense"}),
+        "-exchange": replace(full, channels=full.channels - {"exchange"}),
         "-worth": replace(full, channels=full.channels - {"worth"}),
         "-taken_back": replace(full, channels=full.channels - {"taken_back"}),
         "+graph": replace(full, channels=full.channels | {"graph"}),

@@ -46,6 +46,7 @@ FEATURES: Mapping[str, Feature] = {
     "dense": lambda one, _: one.channels.get("dense", 0.0),
     "ahead": lambda one, place: (one.channels.get("dense", 0.0) - place.middle) / place.spread,
     "lexical": lambda one, _: min(1.0, one.channels.get("lexical", 0.0) / BM25_FULL),
+    "exchange": lambda one, _: one.channels.get("exchange", 0.0),
     "worth": lambda one, _: one.channels.get("worth", 0.0),
     "recent": lambda one, _: one.channels.get("recency", 0.0),
     "rivals": lambda _, place: math.log1p(len(place.found)) / math.log1p(_MANY),
@@ -56,7 +57,7 @@ FEATURES: Mapping[str, Feature] = {
     "unasked": lambda one, _: float(one.request.strict),
 }
 RELEVANCE_FEATURES: Mapping[str, tuple[str, ...]] = {  # by kind of place: what tells there
-    "recall": ("dense", "ahead", "lexical", "worth", "recent", "rivals", "hearsay"),
+    "recall": ("dense", "ahead", "lexical", "exchange", "worth", "recent", "rivals", "hearsay"),
     "episode": ("dense", "ahead", "lexical", "worth", "recent", "rivals", "reply"),
     "lore": ("near", "leads", "unasked"),
 }

@@ -9,7 +9,7 @@ import structlog
 
 from memory import worthiness
 from memory.caches import Cache, Hits
-from memory.channels import Channel, recency, taken_back
+from memory.channels import Channel, exchange, recency, taken_back
 from memory.dedup import told_by_facts
 from memory.model import Candidate, Document, Ranking, SourceRequest
 from memory.ports import MemoryReader
@@ -45,12 +45,14 @@ class ScopedSearch:
         *,
         rules: Sequence[Rules] = (),
         behind: taken_back.TakenBack | None = None,
+        before: exchange.Exchange | None = None,
     ) -> None:
-        """Ask `channels`; with `rules`, what a line says of its author counts too.
+        """Ask `channels`; with `rules`, what a line says of its author counts too, with `before` what it answers.
 
         With `behind`, what was taken back right behind it is passed over.
         """
         self._behind = behind
+        self._before = before
         self._channels = tuple(channels)
         self._reader = reader
         self._hits = hits
@@ -81,6 +83,8 @@ class ScopedSearch:
             alive[recency.NAME] = recency.by_recency((kept[id_] for id_ in best), asking.at)
         if worthiness.NAME in asking.recipe.channels and self._weigher is not None:
             alive[worthiness.NAME] = self._weigher.by_worth(kept[id_] for id_ in best)
+        if exchange.NAME in asking.recipe.channels and self._before is not None:
+            alive[exchange.NAME] = await self._exchanged(request, asking, [kept[id_] for id_ in best], self._before)
         return [
             _ranking(request, name, [(kept[id_], score) for id_, score in hits if id_ in best]) for name, hits in alive.items()
         ]
@@ -92,6 +96,14 @@ class ScopedSearch:
         within = asking.recipe.deadlines.source_seconds * CHANNEL_SHARE / 2
         step = f"{request.name}/{taken_back.NAME}"
         return await asking.trace.run(step, self._behind.standing(found), within=within, otherwise=list(found))
+
+    async def _exchanged(
+        self, request: SourceRequest, asking: Asking, found: Sequence[Document], before: exchange.Exchange
+    ) -> Hits:
+        within = asking.recipe.deadlines.source_seconds * (1 - CHANNEL_SHARE) / 2
+        return await asking.trace.run(
+            f"{request.name}/{exchange.NAME}", before.weigh(request.query, found), within=within, otherwise=[]
+        )
 
     async def _ask_channels(self, request: SourceRequest, asking: Asking, collection: str, depth: int) -> Mapping[str, Hits]:
         within = asking.recipe.deadlines.source_seconds * CHANNEL_SHARE

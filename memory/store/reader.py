@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Row, Select, and_, bindparam, func, or_, select, union_all
+from sqlalchemy import Row, Select, and_, bindparam, case, func, or_, select, union_all
 
 from lore.entry import LoreEntry
 from memory.model import Document, HistoryLine, KnownViewer, StateRecord, Stream
@@ -49,6 +49,18 @@ _AFTERMATH = Prepared(
         _NEXT.where(_BEHIND, ~_BY_AUTHOR, _NEAR.c.reply_to == _SAID.c.id).scalar_subquery().label("answer"),
         _NEXT.where(_BEHIND, ~_BY_AUTHOR).scalar_subquery().label("other"),
     ).where(_SAID.c.id.in_(IDS))
+)
+_TWO = 2
+_TALK_LINES, _TALK_MS = 8, 600_000  # what of the chat before a line shows whether just two people talk
+_BEFORE = and_(_SHOWN, _NEAR.c.seq.between(_SAID.c.seq - _TALK_LINES, _SAID.c.seq), _NEAR.c.at >= _SAID.c.at - _TALK_MS)
+_WHO = func.coalesce(_NEAR.c.viewer_id, "")  # the bot's replies are nobody's
+_TALKING = select(func.count(_WHO.distinct())).where(_BEFORE).correlate(_SAID).scalar_subquery()
+_LAST = _WORDS.order_by(_NEAR.c.seq.desc()).where(_BEFORE, _SAID.c.viewer_id != _WHO).scalar_subquery()
+_PARENT = _WORDS.where(_SHOWN, _NEAR.c.id == _SAID.c.reply_to).scalar_subquery()
+_ANSWERED = Prepared(
+    select(_SAID.c.id, case((_SAID.c.reply_to.is_not(None), _PARENT), (_TALKING == _TWO, _LAST)).label("words")).where(
+        _SAID.c.id.in_(IDS)
+    )
 )
 _SHOWN_COLUMNS = [column for column in DOCUMENT.c if column.key not in {"stems", "superseded", "indexed_model"}]
 _LIVING = select(*_SHOWN_COLUMNS).where(IN_SIGHT)
@@ -187,6 +199,10 @@ class Reader:
             if distance:
                 found[hit][distance > 0].append(document)
         return found
+
+    async def answered(self, line_ids: Sequence[str]) -> dict[str, str]:
+        """Return, for each line that answers another one, the words of that one: its parent, or the other's of two who talk."""
+        return dict(row for row in await self._values(tuple, _ANSWERED, {"ids": packed(line_ids)}) if row[1])
 
     async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return, for each line, what was said right behind it: by its author, in answer to it, and next by somebody else."""

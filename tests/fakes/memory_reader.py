@@ -65,6 +65,22 @@ class InMemoryReader:
                 found[document.id] = (beside[max(0, place - each_side) : place], beside[place + 1 : place + 1 + each_side])
         return found
 
+    async def answered(self, line_ids: Sequence[str]) -> dict[str, str]:
+        self.calls.append("answered")
+        found: dict[str, str] = {}
+        for lines in self.lines.values():
+            by_id = {line.id: line for line in lines}
+            for place, line in enumerate(lines):
+                if line.id not in line_ids:
+                    continue
+                before = lines[max(0, place - 8) : place]
+                others = [one for one in before if one.author != line.author]
+                two = len({one.author and one.author.id for one in (*before, line)}) == 2
+                parent = by_id.get(line.reply_to) if line.reply_to else others[-1] if others and two else None
+                if parent is not None:
+                    found[line.id] = parent.text
+        return found
+
     async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
         self.calls.append("aftermath")
         found: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""What was deleted is not even read to judge what stands before it."""
+"""What was deleted is not even read to judge what stands before or behind it."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from memory.store.reader import Reader
 from memory.store.viewers import ViewerBook
 
 
-async def test_a_deleted_line_is_behind_nothing(tmp_path: Path) -> None:
+async def test_a_deleted_line_is_behind_nothing_and_answered_by_nothing(tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "memory.db")
     recorder = Recorder(database, enqueue=outbox.enqueue, clock=a_clock(), book=ViewerBook())
     await recorder.begin_stream(a_stream())
@@ -26,6 +26,8 @@ async def test_a_deleted_line_is_behind_nothing(tmp_path: Path) -> None:
     await recorder.record(Turn(batch=batch, recall=None, said=Said(state="silent")))
     reader = Reader(database)
     assert (await reader.aftermath(["m1"]))["m1"]["other"] == "il mio segreto"
+    assert await reader.answered(["m3"]) == {"m3": "il mio segreto"}
     await recorder.delete("s1", Deletion(at=NOON, scope="message", message_id="m2"))
     assert await reader.aftermath(["m1"]) == {"m1": {"own": "in cantina", "answer": "", "other": ""}}
+    assert await reader.answered(["m3"]) == {}
     await database.close()
