@@ -1,4 +1,4 @@
-"""Prints the figures of speed (docs/performance.md): `python -m bench [NAME…] [--quick] [--json]`; each in a process of its own."""
+"""Prints the figures of docs/performance.md: `python -m bench [NAME…] [--quick] [--json]`; each in a process of its own."""
 
 import argparse
 import json
