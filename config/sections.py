@@ -186,7 +186,6 @@ class Fusion(Section):
     fact_dense: Weight = Field(default=0.8, description="Weight of the dense channel among facts.")
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
-    salience_prior: Weight = Field(default=0.05, description="What being important adds to a hit.")
     worth_prior: Weight = Field(default=0.4, description="What saying something of its author adds to a hit.")
 
 
