@@ -4,9 +4,10 @@ import asyncio
 import json
 import resource
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,11 +28,12 @@ from replays.benchmarks.journal import Journal, digest_of
 from replays.benchmarks.judging import WRITTEN, Judged, Judging, answer, calibrate, judged_summary, read_judge_cases
 from replays.benchmarks.loading import BenchmarkError
 from replays.benchmarks.locomo import LocomoRun, run_locomo
-from replays.benchmarks.locomo_file import ADVERSARIAL, AUDIT, Repairs, read_locomo
+from replays.benchmarks.locomo_file import ADVERSARIAL, AUDIT, Conversation, Repairs, read_locomo
 from replays.benchmarks.longmemeval import LongMemEvalRun, run_longmemeval
-from replays.benchmarks.longmemeval_file import list_instances
+from replays.benchmarks.longmemeval_file import Listed, list_instances
 from replays.benchmarks.precision import PrecisionRun, run_precision, summarised, systems
 from replays.benchmarks.precision_file import CASES, SEED, SESSIONS, read_precision
+from replays.benchmarks.spread import Rows, spread
 from replays.benchmarks.tally import ALL, tallied
 from replays.results_page import page, read_summary
 from replays.stats import percentile
@@ -54,12 +56,6 @@ class Bench:
     settings: Settings
     journal: Journal
     total: int
-
-    def opener(self, folder: Path, clock: Clock) -> AbstractAsyncContextManager[Memory]:
-        """Open the configured memory in a folder of its own; its index here: a process for each question costs a second."""
-        here = self.settings.index.model_copy(update={"own_process": False})
-        settings = self.settings.model_copy(update={"index": here})
-        return open_channel_memory(settings, folder, channel=CHANNEL, clock=clock)
 
 
 def locomo_command(
@@ -87,11 +83,8 @@ def locomo_command(
             total=sum(len(c.questions) for c in conversations),
         )
 
-        async def work(done: Callable[[str], None]) -> None:
-            recipe = recipe_of(bench.settings)
-            await run_locomo(
-                conversations, LocomoRun(opener=bench.opener, recipe=recipe, journal=bench.journal, on_question=done)
-            )
+        def work(done: Callable[[str], None]) -> None:
+            spread(partial(_converse, bench.settings), conversations, bench.journal, heard=done)
 
         extra = {"conversations": len(conversations), "keys": dict(sorted(repairs.counts.items()))}
         summary = _run(bench, work, extra=extra, table=lambda rows: tallied(rows, without=(ADVERSARIAL,)))
@@ -121,11 +114,8 @@ def longmemeval_command(
         files = [entry.file for entry in listed] if path.is_dir() else [path]
         bench = _bench("longmemeval", load_settings(config), output, files=dict.fromkeys(files), total=len(listed))
 
-        async def work(done: Callable[[str], None]) -> None:
-            recipe = recipe_of(bench.settings)
-            await run_longmemeval(
-                listed, LongMemEvalRun(opener=bench.opener, recipe=recipe, journal=bench.journal, on_question=done)
-            )
+        def work(done: Callable[[str], None]) -> None:
+            spread(partial(_recall_history, bench.settings), listed, bench.journal, heard=done)
 
         summary = _run(bench, work, extra={"questions": len(listed)}, table=lambda rows: tallied(rows, without=("abstention",)))
         summary |= _with_answers(bench, llm, cases=path / JUDGE_CASES)
@@ -151,10 +141,10 @@ def precision_command(
         rows = len(systems(Recipe())) * asked  # a line of the log a system
         bench = _bench("precision", load_settings(config), output, files=files, total=rows)
 
-        async def work(done: Callable[[str], None]) -> None:
-            chosen = systems(recipe_of(bench.settings))
-            run = PrecisionRun(opener=bench.opener, systems=chosen, journal=bench.journal, on_question=done)
-            await run_precision(read, run)
+        def work(done: Callable[[str], None]) -> None:  # in one process: its times are figures of the benchmark
+            chosen, opener = systems(recipe_of(bench.settings)), partial(_open, bench.settings)
+            run = PrecisionRun(opener=opener, systems=chosen, journal=bench.journal, on_question=done)
+            asyncio.run(run_precision(read, run))
 
         extra = {"cases": len(read.cases), "turns": asked - len(read.cases)}
         summary = _run(bench, work, extra=extra, table=lambda rows: summarised(rows, lambda ms: percentile(ms, 0.5)))
@@ -189,9 +179,29 @@ def _bench(name: str, settings: Settings, output: Path | None, *, files: Iterabl
     return Bench(name=name, settings=settings, journal=Journal(output or Path("out") / name, run), total=total)
 
 
+def _open(settings: Settings, folder: Path, clock: Clock) -> AbstractAsyncContextManager[Memory]:
+    """Open the configured memory in a folder of its own; its index here: a process for each question costs a second."""
+    here = settings.index.model_copy(update={"own_process": False})
+    return open_channel_memory(settings.model_copy(update={"index": here}), folder, channel=CHANNEL, clock=clock)
+
+
+def _converse(settings: Settings, conversation: Conversation, rows: Rows) -> None:
+    """Ask the questions of one conversation of LoCoMo, in whatever process this is."""
+    set_up_logs(settings.log, default="warning")
+    run = LocomoRun(opener=partial(_open, settings), recipe=recipe_of(settings), journal=rows)
+    asyncio.run(run_locomo([conversation], run))
+
+
+def _recall_history(settings: Settings, listed: Listed, rows: Rows) -> None:
+    """Ask one question of LongMemEval, in whatever process this is."""
+    set_up_logs(settings.log, default="warning")
+    run = LongMemEvalRun(opener=partial(_open, settings), recipe=recipe_of(settings), journal=rows)
+    asyncio.run(run_longmemeval([listed], run))
+
+
 def _run(
     bench: Bench,
-    work: Callable[[Callable[[str], None]], Coroutine[Any, Any, None]],
+    work: Callable[[Callable[[str], None]], None],
     *,
     extra: Mapping[str, Any],
     table: Callable[[Sequence[dict[str, Any]]], dict[str, Any]],
@@ -199,7 +209,7 @@ def _run(
     resumed = len(bench.journal.rows)
     began, cpu = time.perf_counter(), _cpu_seconds()
     with _progress(bench.name, bench.total, resumed) as done:
-        asyncio.run(work(done))
+        work(done)
     rows = sorted(bench.journal.rows.values(), key=lambda row: str(row["id"]))
     summary = {
         "benchmark": bench.name,

@@ -1,7 +1,7 @@
 """LoCoMo through the memory: an outsider asks the bot about two people whose dialogue was the chat of many streams."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,9 +9,9 @@ from typing import Any
 from memory import Item, Memory, Recipe, VirtualClock, count_tokens
 from replays.benchmarks.asking import Question, ask, by_score, sources_of, unhurried, wide, within
 from replays.benchmarks.feeding import ARCHIVE, ASKER, WHOLE_SESSION, Opener, Session, as_archive, begin_questions, feed
-from replays.benchmarks.journal import Journal
 from replays.benchmarks.locomo_file import ADVERSARIAL, Asked, Conversation, after
 from replays.benchmarks.ranking import recall_at, reciprocal_rank
+from replays.benchmarks.spread import Rows
 from replays.metrics import folded
 
 BUDGETS = {"1k": 1000, "2k": 2000, "4k": 4000}
@@ -29,12 +29,11 @@ _LOGGED = 20  # ids of each ranking that the raw log keeps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocomoRun:
-    """What a run needs. `opener` opens a memory in a folder; `on_question` hears of every answered question."""
+    """What a run needs. `opener` opens a memory in a folder; `journal` takes every answered question at once."""
 
     opener: Opener
     recipe: Recipe
-    journal: Journal
-    on_question: Callable[[str], None] = field(default=lambda _: None)
+    journal: Rows
 
 
 async def run_locomo(conversations: Sequence[Conversation], run: LocomoRun) -> None:
@@ -59,7 +58,6 @@ async def _converse(conversation: Conversation, questions: Sequence[Asked], run:
                 row["systems"] |= archived[asked.id]["systems"]
                 row["rankings"] |= archived[asked.id]["rankings"]
                 run.journal.add(row)
-                run.on_question(asked.id)
 
 
 async def _archived(

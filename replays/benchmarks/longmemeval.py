@@ -1,7 +1,7 @@
 """LongMemEval through the memory: the user is a viewer, the assistant another bot, each session a stream; the user asks."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,9 +9,9 @@ from typing import Any
 from memory import Item, Memory, Recall, Recipe, VirtualClock, count_tokens
 from replays.benchmarks.asking import Question, ask, by_score, sources_of, unhurried, wide, within
 from replays.benchmarks.feeding import ARCHIVE, ASKER, WHOLE_SESSION, Opener, as_archive, begin_questions, feed
-from replays.benchmarks.journal import Journal
 from replays.benchmarks.longmemeval_file import USER, Instance, Listed, read_instance, session_of, turn_of
 from replays.benchmarks.ranking import ndcg, recall_all, recall_any, recall_at
+from replays.benchmarks.spread import Rows
 from replays.metrics import folded
 
 BUDGETS = {"2k": 2000, "4.4k": 4400, "9.6k": 9600}
@@ -22,12 +22,11 @@ Metrics = dict[str, float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongMemEvalRun:
-    """What a run needs. `opener` opens a memory in a folder; `on_question` hears of every answered question."""
+    """What a run needs. `opener` opens a memory in a folder; `journal` takes every answered question at once."""
 
     opener: Opener
     recipe: Recipe
-    journal: Journal
-    on_question: Callable[[str], None] = field(default=lambda _: None)
+    journal: Rows
 
 
 async def run_longmemeval(listed: Sequence[Listed], run: LongMemEvalRun) -> None:
@@ -36,7 +35,6 @@ async def run_longmemeval(listed: Sequence[Listed], run: LongMemEvalRun) -> None
     for entry in listed:
         if entry.id in missing:
             run.journal.add(await _answered(read_instance(entry), run))
-            run.on_question(entry.id)
 
 
 async def _answered(instance: Instance, run: LongMemEvalRun) -> dict[str, Any]:

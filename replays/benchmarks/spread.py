@@ -1,0 +1,106 @@
+"""The pieces of a benchmark worked on by several processes at once; one of them, the caller's, keeps the journal."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from replays.benchmarks.journal import Journal
+
+Row = dict[str, Any]
+Piece = TypeVar("Piece")
+
+
+class Rows(Protocol):
+    """Where the answers to questions go, each at once, and what tells which are still to be asked."""
+
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        """Return the questions that are still to be asked."""
+        ...
+
+    def add(self, row: Row) -> None:
+        """Keep the answer to one question."""
+        ...
+
+
+class _Sent:
+    """Rows on their way to the caller's process. It is never told of those that others send meanwhile: pieces share none."""
+
+    def __init__(self, answered: Iterable[str], send: Callable[[Row], None]) -> None:
+        self._answered, self.add = frozenset(answered), send
+
+    def missing(self, ids: Sequence[str]) -> set[str]:
+        return set(ids) - self._answered
+
+
+_queue: Any = None  # of the caller, in a process that works for it
+
+
+def spread(
+    work: Callable[[Piece, Rows], None],
+    pieces: Sequence[Piece],
+    journal: Journal,
+    *,
+    heard: Callable[[str], None] = lambda _: None,
+    processes: int | None = None,
+) -> None:
+    """Do `work` for every piece, as many at once as there are processors; each row is in the journal as soon as it is there.
+
+    Args:
+        work: a function of a module, or an object of one that can be pickled; what it raises is raised here, when all is done.
+        pieces: what can be worked on by itself, and pickled.
+        journal: where rows go, and which questions were answered before.
+        heard: told the id of each row.
+        processes: at most; as many as processors where it is None. With one, or with one piece, all is done in this process.
+    """
+
+    def keep(row: Row) -> None:
+        journal.add(row)
+        heard(row["id"])
+
+    at_once = min(processes or os.cpu_count() or 1, len(pieces))
+    if at_once > 1:
+        _in_processes(work, pieces, at_once, answered=frozenset(journal.rows), keep=keep)
+        return
+    for piece in pieces:
+        work(piece, _Sent(journal.rows, keep))
+
+
+def _in_processes(
+    work: Callable[[Piece, Rows], None],
+    pieces: Sequence[Piece],
+    at_once: int,
+    *,
+    answered: frozenset[str],
+    keep: Callable[[Row], None],
+) -> None:
+    context = multiprocessing.get_context("spawn")  # threads and connections of this process stay out of the others
+    queue: Any = context.SimpleQueue()
+    with ProcessPoolExecutor(at_once, mp_context=context, initializer=_join, initargs=(queue,)) as pool:
+        doing = [pool.submit(_do, work, piece, answered) for piece in pieces]
+        for one in doing:
+            one.add_done_callback(lambda _: queue.put(None))
+        _collect(queue, doing, keep)
+    for one in doing:
+        one.result()
+
+
+def _collect(queue: Any, doing: Sequence[Future[None]], keep: Callable[[Row], None]) -> None:  # noqa: ANN401 - has no public type
+    """Keep rows until every piece has ended: its end stands behind its rows."""
+    ended = 0
+    while ended < len(doing):
+        row: Mapping[str, Any] | None = queue.get()
+        if row is None:
+            ended += 1
+        else:
+            keep(dict(row))
+
+
+def _join(queue: Any) -> None:  # noqa: ANN401 - the same
+    global _queue  # noqa: PLW0603 - a process of the pool has one queue from its start on
+    _queue = queue
+
+
+def _do(work: Callable[[Piece, Rows], None], piece: Piece, answered: frozenset[str]) -> None:
+    work(piece, _Sent(answered, _queue.put))

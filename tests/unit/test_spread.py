@@ -1,0 +1,40 @@
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from builders_benchmarks import a_journal
+
+from replays.benchmarks.spread import Rows, spread
+
+PIECES = (("a", "b"), ("c",), ("d", "e"))
+
+
+def answer(piece: Sequence[str], rows: Rows) -> None:
+    for id_ in sorted(rows.missing(piece)):
+        rows.add({"id": id_, "process": os.getpid()})
+
+
+def fail_at_c(piece: Sequence[str], rows: Rows) -> None:
+    if piece == ("c",):
+        raise ValueError(f"no answer to {piece[0]}")
+    answer(piece, rows)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_pieces_worked_on_at_once_leave_every_row_in_one_journal(processes: int, tmp_path: Path) -> None:
+    journal, heard = a_journal(tmp_path), list[str]()
+    journal.add({"id": "b"})
+    spread(answer, PIECES, journal, heard=heard.append, processes=processes)
+    assert sorted(heard) == ["a", "c", "d", "e"]
+    assert sorted(a_journal(tmp_path).rows) == ["a", "b", "c", "d", "e"]
+    workers = {row["process"] for row in journal.rows.values() if "process" in row}
+    assert (os.getpid() in workers) == (processes == 1)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_piece_that_fails_is_raised_and_other_rows_are_kept(processes: int, tmp_path: Path) -> None:
+    journal = a_journal(tmp_path)
+    with pytest.raises(ValueError, match="no answer to c"):
+        spread(fail_at_c, PIECES, journal, processes=processes)
+    assert {"a", "b"} <= journal.rows.keys()
