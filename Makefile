@@ -47,10 +47,10 @@ check: $(STAMP) ## Lint, types, import directions
 eval: $(STAMP) ## Measure the memory on the bundled annotated chat
 	$(BIN)/ricordo eval replays/samples/*.jsonl
 
-bench: $(STAMP) ## Print every figure of the README and the documents
+bench: $(STAMP) ## Measure speed and memory, goals beside the figures (docs/performance.md; most of an hour)
 	$(BIN)/python -m bench
 
-docs: $(STAMP) ## Write docs/configuration.md and the map of the code anew
+docs: $(STAMP) ## Write docs/configuration.md, docs/privacy.md and the map of the code anew
 	$(BIN)/python -m config.document
 	$(BIN)/python tests/module_map.py
 

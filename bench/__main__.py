@@ -1,4 +1,4 @@
-"""Prints every figure of the documents: `python -m bench [NAME…] [--quick] [--json]`; each in a process of its own."""
+"""Prints the figures of docs/performance.md: `python -m bench [NAME…] [--quick] [--json]`; each in a process of its own."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ _QUICK_MESSAGES, _QUICK_EVERY = 1200, 4
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the named benchmarks, or all; return 0 where every goal was met."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Print the figures of the documents.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Print figures of speed, with their goals.")
     parser.add_argument("names", nargs="*", help=f"any of {', '.join(BENCHES)}; all where none is named")
     parser.add_argument("--quick", action="store_true", help="a generated chat of 1,200 messages, without the data")
     parser.add_argument("--json", action="store_true", help="print JSON")

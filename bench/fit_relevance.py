@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.app import embedder_of
+from bot.cli.shell import CommandFailed, Exit, clear_errors
 from config.settings import Settings, load_settings
 from memory import RELEVANCE_FEATURES, RELEVANCE_FILE, Evidence, relevance_features
+from replays.cli_results import clear_log_errors
 from replays.evaluate import Evaluation, read_logs
 from replays.results import Asked
 
@@ -84,6 +86,23 @@ def to_toml(weights: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def kept_by_kind(examples: Sequence[Examples], *, logs: int) -> Mapping[str, Sequence[Examples]]:
+    """Return the examples of every kind of place.
+
+    Raises:
+        CommandFailed: fewer than `logs` chats have examples of some kind; says what to annotate.
+    """
+    kinds = {kind: [one for one in examples if one.kind == kind] for kind in RELEVANCE_FEATURES}
+    for kind, own in kinds.items():
+        if len({one.log for one in own}) < logs:
+            raise CommandFailed(
+                f"{kind}: something is found for the probes of {len({one.log for one in own})} logs, and {logs} are needed. "
+                "Annotate probes that look there, or give more logs, those of replays/samples/apart among them.",
+                Exit.USAGE,
+            )
+    return kinds
+
+
 async def _asked(settings: Settings, logs: Sequence[Path]) -> list[Examples]:
     found: list[Examples] = []
     await Evaluation(
@@ -95,9 +114,8 @@ async def _asked(settings: Settings, logs: Sequence[Path]) -> list[Examples]:
     return found
 
 
-def _checked(examples: Sequence[Examples]) -> Iterator[str]:
-    for kind in RELEVANCE_FEATURES:
-        own = [one for one in examples if one.kind == kind]
+def _checked(kinds: Mapping[str, Sequence[Examples]]) -> Iterator[str]:
+    for kind, own in kinds.items():
         for log in sorted({one.log for one in own}):
             seen, unseen = [one for one in own if one.log != log], [one for one in own if one.log == log]
             answering = float(np.mean(np.concatenate([one.answers for one in unseen])))
@@ -106,24 +124,28 @@ def _checked(examples: Sequence[Examples]) -> Iterator[str]:
             yield f"{kind} {log}: {foretold:.4f}, knowing only how many answer: {guessed:.4f}"
 
 
-def main() -> None:
-    """Fit and write, or check."""
-    parser = argparse.ArgumentParser(description="Fit the weights of relevance on annotated chats.")
-    parser.add_argument("logs", nargs="+", type=Path)
-    parser.add_argument("--config", type=Path)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fit and write, or check; what is wrong with a log or a configuration is one message and an exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.fit_relevance", description="Fit the weights of relevance.")
+    parser.add_argument("logs", nargs="+", type=Path, help="annotated chats (docs/evaluation.md)")
+    parser.add_argument("--config", type=Path, help="whose embedding model is fitted (default: ricordo.toml)")
     parser.add_argument("--check", action="store_true", help="write nothing; foretell each chat from the others")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.check and len(options.logs) == 1:
         parser.error("--check foretells each chat from the others: give two or more")
-    settings = load_settings(options.config)
-    examples = asyncio.run(_asked(settings, options.logs))
-    if options.check:
-        print("\n".join(_checked(examples)))
-        return
-    fitted = {kind: fit([one for one in examples if one.kind == kind]) for kind in RELEVANCE_FEATURES}
+    with clear_errors(debug=False), clear_log_errors():
+        settings = load_settings(options.config)
+        examples = asyncio.run(_asked(settings, options.logs))
+        if options.check:
+            print("\n".join(_checked(kept_by_kind(examples, logs=2))))
+        else:
+            _write(settings, kept_by_kind(examples, logs=1))
+
+
+def _write(settings: Settings, kinds: Mapping[str, Sequence[Examples]]) -> None:
     weights = tomllib.loads(RELEVANCE_FILE.read_text(encoding="utf-8"))  # of other models, which stay
     weights[embedder_of(settings, Path.cwd()).name] = {
-        kind: dict(zip(("bias", *RELEVANCE_FEATURES[kind]), map(float, values), strict=True)) for kind, values in fitted.items()
+        kind: dict(zip(("bias", *RELEVANCE_FEATURES[kind]), map(float, fit(own)), strict=True)) for kind, own in kinds.items()
     }
     RELEVANCE_FILE.write_text(to_toml(weights), encoding="utf-8")
 

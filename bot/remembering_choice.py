@@ -37,7 +37,7 @@ def choose(
     """Return the items that share most words with `question`, names aside (those of `without` and of the items themselves).
 
     `everything`: all that is known was asked for, so that items without a shared word count as well. A remembered question
-    answers nothing, and a scene without a shared word neither.
+    answers nothing, and a passage of a stream without a shared word neither.
     """
     shown = [item for item in items if item.section != "history"]
     asked = content_of(question, without=[*without, *(name for item in shown for name in people(item))])

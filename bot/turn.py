@@ -1,4 +1,4 @@
-"""One batch, one direction: observe, recall, reply, manners, last check, send at most once, record."""
+"""One batch, one direction: observe, recall, manners, reply, last check, send at most once, record."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

@@ -139,14 +139,19 @@ class Retrieval(Section):
     claim_hits: Count = Field(
         default=2, description="Claims of others shown about a viewer whose own memory has no answer; 0: never."
     )
-    lore_hits: Positive = Field(default=2, description="Candidates asked of the canon.")
+    lore_hits: Positive = Field(default=2, description="Entries of the canon shown at most.")
     state_hits: Positive = Field(default=6, description="Records of structured state shown at most.")
-    gap: Share = Field(default=0.3, description="A source is cut where its scores fall by this part of the best one.")
-    dense_floor: float = Field(default=0.18, description="Cosine below which a hit counts for nothing.")
-    lexical_floor: Weight = Field(
-        default=3.0, description="BM25 score below which a hit among a viewer's own words counts for nothing."
+    gap: Share = Field(
+        default=0.3,
+        description="Without a chance to answer: a source is cut where its scores fall by this part of the best one.",
     )
-    fused_floor: Weight = Field(default=0.0, description="Fused score below which nothing is returned.")
+    dense_floor: float = Field(
+        default=0.18, description="Without a chance to answer: cosine below which a hit counts for nothing."
+    )
+    lexical_floor: Weight = Field(
+        default=3.0, description="The same: BM25 score below which a hit among a viewer's own words counts for nothing."
+    )
+    fused_floor: Weight = Field(default=0.0, description="The same: fused score below which nothing is returned.")
     least_chance: Share = Field(default=0.09, description="Calibrated fusion: chance to answer from which a hit is shown.")
     answer_chance: Share = Field(default=0.09, description="The same for the best hit of a place, or it shows nothing at all.")
     unsure_chance: Share = Field(
@@ -155,7 +160,7 @@ class Retrieval(Section):
     )
     answer_floor: Weight = Field(
         default=0.35,
-        description="What a viewer's best hit must reach, or their memory gives nothing. Higher: silent more often.",
+        description="Without a chance to answer: what a viewer's best hit must reach, or their memory gives nothing.",
     )
     lead: Weight = Field(default=0.5, description="How much of its lead over the next hit is added to the best one for that.")
 
@@ -168,7 +173,7 @@ class Retrieval(Section):
 
 
 class Fusion(Section):
-    """How the channels' results become one list."""
+    """How the channels' results become one list. The weights count where a hit is given no chance to answer."""
 
     method: Literal["calibrated", "level", "sum", "rrf"] = Field(
         default="calibrated",
@@ -181,7 +186,6 @@ class Fusion(Section):
     fact_dense: Weight = Field(default=0.8, description="Weight of the dense channel among facts.")
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
-    salience_prior: Weight = Field(default=0.05, description="What being important adds to a hit.")
     worth_prior: Weight = Field(default=0.4, description="What saying something of its author adds to a hit.")
 
 
@@ -195,7 +199,7 @@ class Budget(Section):
     lore_share: Share = Field(default=0.25, description="Part of the block that the canon may fill.")
     profile_share: Share = Field(default=0.25, description="Part of the block that profiles may fill.")
     recall_share: Share = Field(default=0.5, description="Part of the block that viewers' own messages may fill.")
-    episode_share: Share = Field(default=0.75, description="Part of the block that past turns may fill.")
+    episode_share: Share = Field(default=0.75, description="Part of the block that passages of streams may fill.")
 
 
 class Caches(Section):

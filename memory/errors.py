@@ -10,6 +10,8 @@ BotMemoryError
 │   └── CollectionLost  these collections must be dropped and built anew from SQL
 ├── ModelMismatch       the index was built by another embedding model
 ├── ModelUnavailable    an embedding model failed or is missing
+├── RelevanceInvalid    the fitted weights of relevance are damaged
+├── PairsInvalid        pairs that the projection of questions is fitted on cannot be used
 ├── LanguageModelUnavailable  a language model cannot be reached, or refuses
 ├── AnswerUnusable      a language model answered with nothing that can be used
 ├── LeaseLost           a job's lease passed to another attempt
@@ -64,6 +66,14 @@ class ModelMismatch(BotMemoryError):
 
 class ModelUnavailable(BotMemoryError):
     """The embedding model failed or cannot be loaded."""
+
+
+class RelevanceInvalid(BotMemoryError):
+    """The fitted weights are damaged; says what is wrong with them."""
+
+
+class PairsInvalid(BotMemoryError):
+    """Pairs that the projection is fitted on cannot be used; names file and line."""
 
 
 class LanguageModelUnavailable(BotMemoryError):

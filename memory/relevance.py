@@ -14,17 +14,13 @@ from typing import Self
 
 import numpy as np
 
-from memory.errors import BotMemoryError
+from memory.errors import RelevanceInvalid
 from memory.model import Evidence
 
 RELEVANCE_FILE = Path(__file__).with_name("relevance.toml")
 BM25_FULL = 12.0  # BM25 score from which the words agree as well as they can
 _SPREAD = 0.05  # added to the spread of a place's cosines: where all are alike, none is far ahead
 _MANY = 100.0  # candidates that count as many
-
-
-class RelevanceInvalid(BotMemoryError):
-    """The fitted weights are damaged; says what is wrong with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,10 @@
-"""How much a memory weighs before anybody asks: importance x recency x repetition. A prior, never evidence. Pure."""
+"""How much a fact weighs before anybody asks: importance x recency x repetition. What is faint fades. Pure."""
 
 import math
 from datetime import datetime
 
 HALF_LIFE_DAYS = 30.0
-PRIORS = frozenset({"recency", "salience", "worth", "exchange"})  # channels that rank what others found and find nothing
+PRIORS = frozenset({"recency", "worth", "exchange"})  # channels that rank what others found and find nothing
 
 
 def salience(

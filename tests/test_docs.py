@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from config.document import PAGE, as_page
+from config.settings import Settings
 from memory import recipes
 from replays.cli import app
 from replays.metrics import METRICS
@@ -92,6 +93,25 @@ def test_every_command_of_the_readme_can_be_called_so(line: str) -> None:
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_setting_file_and_module_that_is_named_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z]+)\.(?!py`)([a-z_]+)(?: = [^`]*)?`", text)
+    sections = {name: field.annotation for name, field in Settings.model_fields.items()}
+    unknown = [f"{name}.{key}" for name, key in named if name in sections and key not in sections[name].model_fields]  # type: ignore[union-attr] # each is a section
+    files = re.findall(r"`((?:memory|bot|replays|bench|tests|config|lore|deploy|docs)/[\w/.-]+)`", text)
+    modules = [name.replace(".", "/") for name in re.findall(r"python -m (bench[.\w]*|config\.\w+)", text)]
+    lost = [file for file in (*files, *modules) if not any((ROOT / f"{file}{end}").exists() for end in ("", ".py"))]
+    assert unknown + lost == []
+
+
+def test_every_decision_that_is_named_exists_and_stands_in_the_list() -> None:
+    files = {int(path.name[:4]): path.name for path in (ROOT / "docs" / "decisions").glob("*.md")}
+    assert [name for name in files.values() if f"(decisions/{name})" not in ARCHITECTURE] == []
+    named = {int(number) for page in PAGES for number in re.findall(r"[Dd]ecisions? (\d+)", page.read_text(encoding="utf-8"))}
+    assert named - files.keys() == set()
 
 
 def test_decisions_are_numbered_without_a_gap() -> None:

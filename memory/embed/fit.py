@@ -10,11 +10,13 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.embed.projection import Projection
+from memory.errors import PairsInvalid
 from memory.ports import Embedder, Vectors
 
 PAIRS = Path(__file__).parent / "pairs"
@@ -23,6 +25,7 @@ _DECAYS = (0.9, 0.999)  # of Adam's means
 _TINY = 1e-8
 _PARTS = 5  # of the cross-validation
 _OTHERS = 14  # lines of other people among which an answer is looked for
+_LEAST = _PARTS * (_OTHERS + 1)
 _FIRST, _FEW = 1, 3
 
 
@@ -60,17 +63,32 @@ def read_pairs(folder: Path = PAIRS) -> list[Pair]:
     """Return every pair, in the order of the files' names.
 
     Raises:
-        ValueError: a line is no pair; names file and line.
+        PairsInvalid: there are too few for a fit, or a line is no pair; names file and line.
     """
-    pairs = []
-    for file in sorted(folder.glob("*.jsonl")):
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-            try:
-                row = json.loads(line)
-                pairs.append(Pair(question=row["q"], answer=row["a"], others=tuple(row["n"])))
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{file.name}:{number} is no pair: {error!r}") from error
+    pairs = [pair for file in sorted(folder.glob("*.jsonl")) for pair in _pairs_of(file)]
+    if len(pairs) < _LEAST:
+        raise PairsInvalid(f"{folder} has {len(pairs)} pairs, and a fit needs {_LEAST}: restore its files, or write more")
     return pairs
+
+
+def _pairs_of(file: Path) -> Iterator[Pair]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PairsInvalid(f"{file} cannot be read: {error}. Restore or remove it.") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield _pair_of(json.loads(line))
+        except (ValueError, KeyError, TypeError) as error:
+            shape = '{"q": "…", "a": "…", "n": ["…", …]}'
+            raise PairsInvalid(f"{file}:{number} is no pair, which is {shape}. Mend or remove the line.") from error
+
+
+def _pair_of(row: Any) -> Pair:  # noqa: ANN401 - whatever stands in the file
+    texts = [row["q"], row["a"], *row["n"]]
+    if not isinstance(row["n"], list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    return Pair(question=texts[0], answer=texts[1], others=tuple(texts[2:]))
 
 
 async def embedded(pairs: Sequence[Pair], embedder: Embedder) -> Embedded:

@@ -16,7 +16,7 @@ PASSAGES = 3  # best hits that are shown with what was said around them
 PASSAGE_LINES = 5  # of one passage
 SPARE = 2  # more hits whose surroundings are read, for those that stand in a better one's passage
 BESIDE = 2  # lines on either side of a hit
-PAUSE = timedelta(minutes=2)  # what is further away belongs to another scene
+PAUSE = timedelta(minutes=2)  # what is further away belongs to something else
 
 
 class StreamSource:

@@ -7,7 +7,7 @@ import pytest
 
 from memory.embed.fit import PAIRS, Embedded, fit, found_among, read_pairs
 from memory.embed.projection import FITTED, Projection
-from memory.errors import ModelUnavailable
+from memory.errors import ModelUnavailable, PairsInvalid
 from memory.ports import Vectors
 
 MODEL = "use-m3/0.2.1"
@@ -139,5 +139,5 @@ def test_a_line_that_is_no_pair_is_named_by_file_and_number(tmp_path: Path, line
     good = '{"q": "who?", "a": "me", "n": []}'
     (tmp_path / "a.jsonl").write_text(f"{good}\n", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(f"{good}\n{line}\n{good}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"b\.jsonl:2 is no pair"):
+    with pytest.raises(PairsInvalid, match=r"b\.jsonl:2 is no pair"):
         read_pairs(tmp_path)

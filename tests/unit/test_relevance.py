@@ -8,6 +8,7 @@ from builders_plan import a_document, a_request, an_evidence, texts
 
 from memory.abstain import gate, nearest, unsure
 from memory.embed.use import UseEmbedder
+from memory.errors import RelevanceInvalid
 from memory.fuse import fuse
 from memory.model import Candidate, Document, Evidence, Plan, Ranking, SourceKind
 from memory.recipes import FULL
@@ -15,7 +16,6 @@ from memory.relevance import (
     RELEVANCE_FEATURES,
     RELEVANCE_FILE,
     Relevance,
-    RelevanceInvalid,
     load_relevance,
     relevance_features,
 )
