@@ -130,9 +130,9 @@ class Retrieval(Section):
     sources: tuple[Literal["profile", "recall", "episode", "lore", "state"], ...] = Field(
         default=("profile", "recall", "episode", "lore", "state"), description="Places to look."
     )
-    channels: tuple[Literal["dense", "lexical", "graph", "recency", "worth", "taken_back"], ...] = Field(
-        default=("dense", "lexical", "recency", "worth", "taken_back"),
-        description="Ways to look inside a place; graph finds who shares something.",
+    channels: tuple[Literal["dense", "lexical", "exchange", "graph", "recency", "worth", "taken_back"], ...] = Field(
+        default=("dense", "lexical", "exchange", "recency", "worth", "taken_back"),
+        description="Ways to look inside a place; exchange: what a line answers, graph: who shares something, taken_back: what was said behind a line.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=3, description="Passages of streams shown at most.")
