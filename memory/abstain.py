@@ -67,9 +67,10 @@ def gate(
 def unsure(evidence: Sequence[Evidence], plan: Plan, recipe: Recipe) -> bool:
     """Return whether memory was asked and, by what was found, it is more likely than `unsure_chance` that nothing answers.
 
-    The chance is Π (1 - p) over everything that was found, each with its own chance p. What the canon names outright is sure.
+    The chance is Π (1 - p) over everything that was found, each with its own chance p. What the canon names outright is sure,
+    and whatever is known of somebody answers an open question ("what do you know about me?").
     """
-    asked = (plan.asks_memory or plan.explicit_recall) and not plan.covered
+    asked = plan.asks_memory and not plan.explicit_recall and not plan.covered
     named = any(item.request.kind is SourceKind.LORE and "exact" in item.channels for item in evidence)
     chances = [item.score for item in evidence if item.calibrated]
     return asked and not named and bool(chances) and math.prod(1 - chance for chance in chances) > recipe.gate.unsure_chance

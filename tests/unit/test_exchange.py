@@ -31,10 +31,10 @@ async def test_where_two_talk_an_answer_is_found_by_the_question_before_it() -> 
 
 
 async def test_where_more_talk_only_a_reply_has_a_line_that_it_answers() -> None:
-    reader, said = a_talk((ALICE, "dove hai comprato la tenda?"), (CARLA, "ciao a tutti"), (BOB, "al mercato"))
+    reader, said = a_talk((BOB, "gg"), (CARLA, "ciao a tutti"), (ALICE, "dove hai comprato la tenda?"), (BOB, "al mercato"))
     assert await found(reader, "dove ha preso la tenda?", said) == []
-    reader.lines["s1"][2] = replace(reader.lines["s1"][2], reply_to="m0")
-    assert await found(reader, "dove ha preso la tenda?", said) == ["m2"]
+    reader.lines["s1"][3] = replace(reader.lines["s1"][3], reply_to="m2")
+    assert await found(reader, "dove ha preso la tenda?", said) == ["m3"]
 
 
 async def test_nothing_is_read_where_nothing_can_be_found() -> None:

@@ -211,9 +211,15 @@ def test_it_is_unsure_where_it_is_likelier_than_allowed_that_nothing_answers() -
     assert not unsure([a_chance("a", 0.5), a_chance("b", 0.5)], PLAN, recipe)  # .25: one of many may
 
 
+def test_whatever_is_known_answers_an_open_question() -> None:
+    weak = [a_chance("a", 0.05)]
+    assert unsure(weak, PLAN, FULL)
+    assert not unsure(weak, replace(PLAN, explicit_recall=True), FULL)
+
+
 def test_it_is_not_unsure_where_memory_was_not_asked_or_the_history_holds_it() -> None:
     weak = [a_chance("a", 0.1)]
-    assert unsure(weak, replace(PLAN, asks_memory=False, explicit_recall=True), FULL)
+    assert unsure(weak, PLAN, FULL)
     assert not unsure(weak, replace(PLAN, asks_memory=False), FULL)
     assert not unsure(weak, replace(PLAN, covered=True), FULL)
 
