@@ -142,6 +142,8 @@ from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup
 from memory.restoring import restore as restore
 from memory.rules import RulesInvalid as RulesInvalid
+from memory.spending import ModelSpent as ModelSpent
+from memory.spending import ModelUse as ModelUse
 from memory.state_orders import Refusal as Refusal
 from memory.state_orders import Rights as Rights
 from memory.state_orders import StateOrder as StateOrder
