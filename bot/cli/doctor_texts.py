@@ -92,8 +92,8 @@ TEXTS: dict[str, dict[Language, Said]] = {
     },
     "drift.unread": {"en": ("{reason}", ""), "it": ("non si può misurare: {reason}", "")},
     "drift.none": {
-        "en": ("none: vector index and full text hold what the database says", ""),
-        "it": ("nessuno: indice dei vettori e testo pieno hanno quel che dice la base di dati", ""),
+        "en": ("none: vector index and full text hold what the database says{told}", ""),
+        "it": ("nessuno: indice dei vettori e testo pieno hanno quel che dice la base di dati{told}", ""),
     },
     "drift.some": {
         "en": ("{told}", "`ricordo doctor --fix` mends it, also while the bot runs"),
