@@ -163,3 +163,4 @@ from memory.store.recent import PastTurn as PastTurn
 from memory.timeline import Chronicle as Chronicle
 from memory.timeline import Decision as Decision
 from memory.tokens import count_tokens as count_tokens
+from memory.wording import counted as counted

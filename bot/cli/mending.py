@@ -12,7 +12,19 @@ from bot.cli.findings import Finding, found
 from bot.cli.login_texts import Language
 from bot.cli.place import Place, whose
 from config.settings import Settings
-from memory import Apart, BotMemoryError, DriftReport, JobRow, Jobs, Sample, WallClock, compare_sample, job_desk, measure_drift
+from memory import (
+    Apart,
+    BotMemoryError,
+    DriftReport,
+    JobRow,
+    Jobs,
+    Sample,
+    WallClock,
+    compare_sample,
+    counted,
+    job_desk,
+    measure_drift,
+)
 
 AT_A_TIME = 200  # collections a job
 
@@ -32,22 +44,24 @@ class DriftWords:
 
 WORDS: dict[Language, DriftWords] = {
     "en": DriftWords(
-        vectors="vector index: {documents} in {collections:,} collections",
+        vectors="vector index: {documents} in {collections:collection|collections}",
         unreadable=", {count:,} of them cannot be read",
-        strangers="{count:,} collections of which the database knows nothing",
-        altered="{wrong:,} of {all:,} sampled vectors are not those of their words, in {collections:,} collections",
-        right="; {count:,} sampled vectors are those of their words",
+        strangers="{count:collection|collections} of which the database knows nothing",
+        altered="vectors that are not those of their words: {wrong:,} of {all:,} sampled, "
+        "in {collections:collection|collections}",
+        right="; {count:sampled vector is that of its words|sampled vectors are those of their words}",
         text="full text: {documents}",
-        counted="{missing:,} documents missing, {extra:,} extra, {stale:,} stale",
+        counted="{missing:document|documents} missing, {extra:,} extra, {stale:,} stale",
     ),
     "it": DriftWords(
-        vectors="indice dei vettori: {documents} in {collections:,} raccolte",
-        unreadable=", {count:,} di queste non si leggono",
-        strangers="{count:,} raccolte di cui la base di dati non sa nulla",
-        altered="{wrong:,} vettori su {all:,} del campione non sono quelli delle loro parole, in {collections:,} raccolte",
-        right="; {count:,} vettori del campione sono quelli delle loro parole",
+        vectors="indice dei vettori: {documents} in {collections:raccolta|raccolte}",
+        unreadable=", {count:di queste non si legge|di queste non si leggono}",
+        strangers="{count:raccolta|raccolte} di cui la base di dati non sa nulla",
+        altered="vettori che non sono quelli delle loro parole: {wrong:,} su {all:,} del campione, "
+        "in {collections:raccolta|raccolte}",
+        right="; {count:vettore del campione è quello delle sue parole|vettori del campione sono quelli delle loro parole}",
         text="testo pieno: {documents}",
-        counted="{missing:,} documenti mancano, {extra:,} sono di troppo, {stale:,} sono vecchi",
+        counted="{missing:documento manca|documenti mancano}, {extra:è|sono} di troppo, {stale:è vecchio|sono vecchi}",
     ),
 }
 
@@ -83,7 +97,7 @@ async def _sampled(settings: Settings, place: Place, most: int) -> Sample:
 
 def _compared(sample: Sample, language: Language) -> str:
     words = WORDS[language].right
-    return words.format(count=sample.compared) if sample.compared else ""
+    return counted(words, count=sample.compared) if sample.compared else ""
 
 
 def _told(report: DriftReport, language: Language) -> list[str]:
@@ -91,20 +105,20 @@ def _told(report: DriftReport, language: Language) -> list[str]:
     if report.collections:
         unreadable = sum(one.unreadable for one in report.collections.values())
         values = {"documents": _counted(report.total(), language), "collections": len(report.collections)}
-        told.append(words.vectors.format(**values) + (words.unreadable.format(count=unreadable) if unreadable else ""))
+        told.append(counted(words.vectors, **values) + (counted(words.unreadable, count=unreadable) if unreadable else ""))
     if report.strangers:
-        told.append(words.strangers.format(count=len(report.strangers)))
+        told.append(counted(words.strangers, count=len(report.strangers)))
     if report.sample.altered:
         sample = report.sample
         values = {"wrong": sum(sample.altered.values()), "all": sample.compared, "collections": len(sample.altered)}
-        told.append(words.altered.format(**values))
+        told.append(counted(words.altered, **values))
     if report.text:
-        told.append(words.text.format(documents=_counted(report.text, language)))
+        told.append(counted(words.text, documents=_counted(report.text, language)))
     return told
 
 
 def _counted(apart: Apart, language: Language) -> str:
-    return WORDS[language].counted.format(missing=apart.missing, extra=apart.extra, stale=apart.stale)
+    return counted(WORDS[language].counted, missing=apart.missing, extra=apart.extra, stale=apart.stale)
 
 
 async def mend(settings: Settings, place: Place, report: DriftReport) -> None:
@@ -142,4 +156,8 @@ def _ended(rows: Sequence[JobRow]) -> bool:
 
 
 def _progress(rows: Sequence[JobRow]) -> str:
-    return f"the running bot mends the drift: {sum(row.state == 'done' for row in rows)} of {len(rows)} jobs done"
+    return counted(
+        "the running bot mends the drift: {done:,} of {all:job|jobs} done",
+        done=sum(row.state == "done" for row in rows),
+        all=len(rows),
+    )

@@ -73,8 +73,8 @@ def test_bad_lines_among_good_ones_are_counted_with_number_and_reason_and_lose_n
     )
     done = ricordo("replay", log, "--out", "out", "--show", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 times" in done.stdout or "1 lines older than the line before" in done.stdout
-    assert "1 messages whose id was there before" in done.stdout
+    assert "1 time counted" in done.stdout or "1 line older than the line before" in done.stdout
+    assert "1 message whose id was there before" in done.stdout
     assert "2 lines could not be read and were skipped" in done.stdout
     assert "line 3: not JSON" in done.stdout
     assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout), "what a terminal obeys stays out of it"

@@ -93,8 +93,8 @@ def test_doctor_tells_the_drift_and_mends_it(data: Path, tmp_path: Path) -> None
     assert told.returncode == 1
     (drift,) = _findings(told.stdout)
     assert drift["text"] == (
-        "vector index: 1 documents missing, 1 extra, 1 stale in 3 collections; "
-        "1 collections of which the database knows nothing; full text: 1 documents missing, 0 extra, 1 stale"
+        "vector index: 1 document missing, 1 extra, 1 stale in 3 collections; "
+        "1 collection of which the database knows nothing; full text: 1 document missing, 0 extra, 1 stale"
     )
     assert "doctor --fix" in drift["advice"]
     told = ricordo("doctor", "--fix", "--json", cwd=tmp_path)
@@ -164,7 +164,7 @@ def test_doctor_tells_altered_vectors_and_makes_them_anew(data: Path, tmp_path: 
     told = ricordo("doctor", "--json", cwd=tmp_path)
     assert told.returncode == 1
     (drift,) = _findings(told.stdout)
-    assert "sampled vectors are not those of their words, in 2 collections" in drift["text"]
+    assert "not those of their words: 6 of 6 sampled, in 2 collections" in drift["text"]
     assert ricordo("doctor", "--sample", "0", cwd=tmp_path).returncode == 0  # then nobody looks
     told = ricordo("doctor", "--fix", "--json", cwd=tmp_path)
     assert told.returncode == 0, told.stdout

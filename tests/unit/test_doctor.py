@@ -91,7 +91,7 @@ async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) ->
     _change(place, "UPDATE memory_job SET state = 'ready', created_at = 0")
     _, index, _, jobs = await check_memory(place, None)
     assert (index.state, jobs.state) == ("note", "note")
-    assert "documents have no vector yet" in index.text
+    assert "without a vector yet" in index.text
     _change(place, "UPDATE memory_job SET state = 'dead'")
     jobs = (await check_memory(place, None))[3]
     assert jobs.state == "wrong"

@@ -80,8 +80,8 @@ def test_what_was_wrong_with_lines_is_counted_and_the_first_are_named() -> None:
     report.warn("time_went_back")
     report.skip(7, "not JSON: \x1b")
     assert troubles(report) == [
-        "warning: 1 lines older than the line before",
-        "warning: 1 lines could not be read and were skipped",
+        "warning: 1 line older than the line before",
+        "warning: 1 line could not be read and was skipped",
         "  line 7: not JSON:",
     ]
 

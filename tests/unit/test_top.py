@@ -90,7 +90,7 @@ def test_it_speaks_italian_where_that_is_asked_for() -> None:
     ]
     text = shown(a_look(*turns, running=RUNNING, dead=2), "it")
     for told in (
-        "acceso dal 1 mar 2026", "2.5 messaggi/s in 10 s", "1,200 non ancora letti", "1 spettatori",
+        "acceso dal 1 mar 2026", "2.5 messaggi/s in 10 s", "1,200 non ancora letti", "1 spettatore",
         "ritardo: 3 lavori in attesa, il più vecchio da 2 min · 2 morti", "9 (2 inviate, 7 in silenzio)",
         "turno intero 900 ms, lento 2,100", "3 turni: la memoria era in ritardo o guasta (recall 2 volte)",
         "1,234 letti · 56 scritti", "1: un difetto, vedi il registro", "└ Anna, 30 gen 2026: la mia gatta",
