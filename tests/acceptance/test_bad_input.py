@@ -91,7 +91,7 @@ def test_a_packed_log_that_breaks_off_gives_what_could_be_unpacked(tmp_path: Pat
     (tmp_path / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     done = ricordo("import", "cut.jsonl.gz", "--out", "chat2.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 packed files that break off" in done.stdout
+    assert "1 packed file that breaks off" in done.stdout
     assert (tmp_path / "chat2.jsonl").read_text().count("\n") > 500
 
 
