@@ -1,6 +1,7 @@
 """What a person sees of a replay: the chat as it comes, the replies, and for each reply the memories behind it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
@@ -25,6 +26,7 @@ SILENT = (
     "the bot said nothing: it answers who addresses it, by its name (ricordo, where the log names none) or by one of "
     'persona.aliases; with manners.answer = "questions" it answers open questions too'
 )
+_SEARCHED = "memory stage where it searched: {count:turn|turns}, p50 {p50:.1f} ms, p95 {p95:.1f} ms"
 NO_MODEL = "no language model is configured: the replies were made from the memory alone"
 
 
@@ -152,15 +154,10 @@ def summary_lines(summary: ReplaySummary, folder: Path) -> list[str]:
         viewers=health.viewers,
     )
     lines = [
-        f"{chat} in {summary.seconds:.1f} s: {summary.messages_per_second:,.0f} messages/s",
-        counted(
-            "{turns:turn|turns} ({said}), {documents:document|documents} in memory",
-            turns=counts.get("turns", 0),
-            said=", ".join(said),
-            documents=health.documents,
-        ),
+        f"{chat} in {summary.seconds:.1f} s: {counted('{n:message|messages}/s', n=round(summary.messages_per_second))}",
+        f"{_turns(counts, said)}, {counted('{n:document|documents} in memory', n=health.documents)}",
         f"jobs: {', '.join(jobs) or 'none'}",
-        counted("memory stage where it searched: {count:turn|turns}, p50 {p50:.1f} ms, p95 {p95:.1f} ms", **memory),
+        counted(_SEARCHED if memory["count"] else "the memory was searched in no turn", **memory),
     ]
     if counts.get("turns") and not counts.get("said_sent"):
         lines.append(SILENT)
@@ -170,6 +167,12 @@ def summary_lines(summary: ReplaySummary, folder: Path) -> list[str]:
         lines.append(counted("{n:turn was|turns were} degraded: a source was late or failed", n=summary.degraded_turns))
     lines += troubles(summary.report)
     return ["", *lines, f"every turn with its plan, memories and reply: {folder / 'turns.jsonl'}"]
+
+
+def _turns(counts: Mapping[str, int], said: Sequence[str]) -> str:
+    told = counted("{n:turn|turns}", n=counts.get("turns", 0)) + (f" ({', '.join(said)})" if said else "")
+    before = counts.get("turns_recorded_before", 0)
+    return told + (counted(" beside {n:turn|turns} that this folder had before", n=before) if before else "")
 
 
 def troubles(report: LogReport) -> list[str]:

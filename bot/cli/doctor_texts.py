@@ -10,7 +10,7 @@ THINGS: dict[str, dict[Language, str]] = {
     "folder": {"en": "data directory", "it": "cartella dei dati"},
     "memory": {"en": "memory of {title}", "it": "memoria di {title}"},
     "index": {"en": "index", "it": "indice"},
-    "compared": {"en": "drift", "it": "scostamento"},
+    "compared": {"en": "last comparison", "it": "ultimo confronto"},
     "drift": {"en": "drift of {title}", "it": "scostamento di {title}"},
     "jobs": {"en": "jobs", "it": "lavori"},
     "embedder": {"en": "embedder", "it": "modello dei vettori"},

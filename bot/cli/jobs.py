@@ -87,7 +87,7 @@ def retry(ids: IdsArgument, *, data: DataOption = None, channel: ChannelOption =
     Example: ricordo jobs retry 17 18
     """
     place = chosen_place(load_settings(config), data, channel)
-    _told(asyncio.run(_retried(place.folder, ids)), ids, "due again; the bot works on them when it runs")
+    _told(asyncio.run(_retried(place.folder, ids)), ids, "due again", "; the running bot takes up what is due")
 
 
 @app.command()
@@ -146,16 +146,12 @@ async def _drained(settings: Settings, place: Place) -> tuple[int, Health]:
         return ran, await memory.health()
 
 
-def _told(changed: int, ids: list[int], what: str) -> None:
-    if changed < len(set(ids)):
-        text = counted(
-            "{changed:,} of {asked:job|jobs} {what}; the rest is finished, or has no such id",
-            changed=changed,
-            asked=len(set(ids)),
-            what=what,
-        )
-        raise CommandFailed(text)
-    out.print(counted("{changed:job|jobs} {what}", changed=changed, what=what))
+def _told(changed: int, ids: list[int], what: str, then: str = "") -> None:
+    asked = len(set(ids))
+    if changed < asked:
+        told = "{changed:,} of {asked:job|jobs} {what}: what is left is finished, or there is no such id"
+        raise CommandFailed(counted(told, changed=changed, asked=asked, what=what))
+    out.print(counted("{changed:job|jobs} {what}{then}", changed=changed, what=what, then=then))
 
 
 def outage_told(outage: Outage, language: Language = "en") -> str:

@@ -204,11 +204,8 @@ def _turn(look: TurnLook, language: Language) -> Iterator[RenderableType]:
     took = look.running.get("milliseconds", {}).get("total", turn.reply_seconds * 1000)
     sent = turn.reply_state == "sent"
     reason = printable(turn.reply_reason, 60)
-    shown = (
-        printable(turn.reply, _LONGEST)
-        if turn.reply
-        else f"{words.said_once.get(turn.reply_state, turn.reply_state)}{f': {reason}' if reason else ''}"
-    )
+    state = words.gone if sent else words.said_once.get(turn.reply_state, turn.reply_state)
+    shown = printable(turn.reply, _LONGEST) if turn.reply else f"{state}{f': {reason}' if reason else ''}"
     told = Text.assemble((shown, "bold" if sent else "yellow"), (f"  {took:,.0f} ms" if took >= 1 else "", "dim"))
     yield _row(Text("       ▸ " if sent else "       ✗ ", style="green" if sent else "yellow"), told)
     for quote in look.memories:

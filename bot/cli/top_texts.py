@@ -40,6 +40,7 @@ class TopWords:
     failures: str
     failures_told: str
     no_reply_yet: str
+    gone: str  # a reply that was said, and forgotten since
     said: Mapping[str, str]  # what became of replies
     said_once: Mapping[str, str]  # … and of one
     canon: str
@@ -80,6 +81,7 @@ TOP: dict[Language, TopWords] = {
         failures="failures",
         failures_told="{count:,}: a bug, see the log",
         no_reply_yet="no reply yet",
+        gone="sent, and forgotten since",
         said={},
         said_once={},
         canon="canon",
@@ -118,6 +120,7 @@ TOP: dict[Language, TopWords] = {
         failures="guasti",
         failures_told="{count:,}: un difetto, vedi il registro",
         no_reply_yet="ancora nessuna risposta",
+        gone="inviata, e poi dimenticata",
         said={
             "sent": "inviate",
             "silent": "in silenzio",

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from builders_cli import Run
 from builders_memory import opened, tell
@@ -125,6 +126,12 @@ def test_a_turn_is_shown_with_its_question_its_memories_and_what_was_missing() -
         "without episode",
     ):
         assert line in text
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "▸ sent, and forgotten since"), ("it", "▸ inviata, e poi dimenticata")])
+def test_a_reply_that_was_sent_and_is_forgotten_says_so(language: Language, told: str) -> None:
+    turn = TurnLook(turn=a_turn(reply=None), asked=(), memories=(), also=(), running={})
+    assert told in shown(a_look(turn), language)
 
 
 def test_a_reply_that_was_not_sent_says_why_and_hostile_chat_commands_no_terminal() -> None:
