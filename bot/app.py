@@ -371,7 +371,7 @@ def _responder(
     if hooks.model is None:
         return MemoryResponder(addressing, language=language_chosen(settings))
     tools = toolbox_of(settings, hooks.model, memory, deleted)
-    metered = MeteredChat(hooks.model, allowance_of(settings), clock)
+    metered = MeteredChat(hooks.model, allowance_of(settings), clock, memory)
     return llm_responder(settings, metered, addressing, tools=tools)
 
 

@@ -18,7 +18,7 @@ from bot.obey_texts import command_words
 from bot.speak import Speaker
 from bot.state_command import state_command_of
 from bot.tombstones import ANYBODY
-from memory import Command, CorrectRequest, ForgetRequest, InvalidRow, Memory, Message, Receipt
+from memory import Command, CorrectRequest, ForgetRequest, InvalidRow, Memory, Message, Receipt, counted
 
 log = structlog.get_logger(__name__)
 Given = Command | Message
@@ -189,7 +189,7 @@ class Obeyer:
         if not _is_owner(given) or self._reload is None:
             return None
         changed = await self._reload()
-        return self._words.not_reloaded if changed is None else self._words.reloaded.format(count=changed)
+        return self._words.not_reloaded if changed is None else counted(self._words.reloaded, count=changed)
 
     async def _state(self, order: Order, given: Given, _: str | None) -> str | None:
         if not _is_moderator(given):
@@ -217,7 +217,7 @@ class Obeyer:
         receipt = await self._memory.correct(request)
         if receipt.refused:
             return None
-        return self._words.corrected.format(count=receipt.lines) if receipt.lines else self._words.not_corrected
+        return counted(self._words.corrected, count=receipt.lines) if receipt.lines else self._words.not_corrected
 
     async def _tell(self, order: Order, given: Given, _: str | None) -> str | None:
         """Say how much is held: of oneself, for moderators of anybody, with the ids by which it can be forgotten."""
@@ -229,10 +229,10 @@ class Obeyer:
         if own:
             nothing = not (held.messages or held.facts or held.claims or held.records)
             template = self._words.nothing_known if nothing else self._words.known
-            return self._filled(template, messages=str(held.messages), facts=str(held.facts), records=str(held.records))
+            return self._filled(template, messages=held.messages, facts=held.facts, records=held.records)
         counts = {"messages": held.messages, "facts": held.facts, "claims": held.claims, "records": held.records}
         ids = " ".join(f"#{one[:_ID_LETTERS]}" for one in held.newest)
-        told = self._words.memories.format(viewer=self._called(whom, given), **counts)
+        told = counted(self._words.memories, viewer=self._called(whom, given), **counts)
         return told + (self._words.newest.format(ids=ids) if ids else "")
 
     async def _opt(self, order: Order, given: Given, _: str | None) -> str:
@@ -267,8 +267,8 @@ class Obeyer:
             return self._words.nothing
         count = receipt.lines + receipt.replies + receipt.records
         if receipt.viewer_id is None or receipt.viewer_id == given.user.id:
-            return self._words.forgotten.format(count=count)
-        return self._words.forgotten_of.format(count=count, viewer=self._called(receipt.viewer_id, given))
+            return counted(self._words.forgotten, count=count)
+        return counted(self._words.forgotten_of, count=count, viewer=self._called(receipt.viewer_id, given))
 
     def _called(self, viewer_id: str, given: Given) -> str:
         if viewer_id == given.user.id:
@@ -280,11 +280,11 @@ class Obeyer:
         usages = {"forget": words.usage_forget, "correct": words.usage_correct, "state": words.usage_state}
         return self._filled(usages[verb]) if verb in usages else None
 
-    def _filled(self, template: str, **more: str) -> str:
+    def _filled(self, template: str, **more: object) -> str:
         verbs = {"known": "whatdoyouknow"} | {
             verb: verb for verb in ("forgetme", "optout", "optin", "forget", "correct", "bot", "state", "wipe")
         }
-        return template.format(**{name: self._commands.shown(verb) for name, verb in verbs.items()} | more)
+        return counted(template, **{name: self._commands.shown(verb) for name, verb in verbs.items()} | more)
 
     async def _say(self, answer: str, given: Given, *, always: bool) -> None:
         if not self._speaks or (self._manners.quiet and not always):

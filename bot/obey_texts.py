@@ -44,15 +44,17 @@ WORDS: Final = {
             "questo canale. Un messaggio cancellato lo dimentico anch'io. {known}: quanto so di te. {forgetme}: dimentico "
             "tutto di te. {optout}: non ricordo più nulla di tuo."
         ),
-        known="Di te conservo {messages} messaggi, {facts} fatti e {records} annotazioni. {forgetme} per farmi dimenticare.",
+        known="Di te conservo {messages:messaggio|messaggi}, {facts:fatto|fatti} e {records:annotazione|annotazioni}. "
+        "{forgetme} per farmi dimenticare.",
         nothing_known="Di te non conservo nulla.",
-        memories="Di {viewer}: {messages} messaggi, {facts} fatti, {claims} cose dette su altri, {records} annotazioni.",
+        memories="Di {viewer}: {messages:messaggio|messaggi}, {facts:fatto|fatti}, {claims:cosa detta|cose dette} su altri, "
+        "{records:annotazione|annotazioni}.",
         newest=" Le ultime: {ids}",
         confirm="Dimentico per sempre tutto quello che hai scritto? Se sì, scrivi {forgetme} sì entro {seconds} secondi.",
-        forgotten="Fatto: {count} cose dimenticate.",
-        forgotten_of="Fatto: {count} cose di {viewer} dimenticate.",
+        forgotten="Fatto: {count:cosa dimenticata|cose dimenticate}.",
+        forgotten_of="Fatto: ho dimenticato {count:cosa|cose} di {viewer}.",
         nothing="Non c'è nulla da dimenticare.",
-        corrected="Corretto: {count} messaggi.",
+        corrected="Corretto: {count:messaggio|messaggi}.",
         not_corrected="Non trovo nulla da correggere.",
         opted_out="Fatto: ho dimenticato tutto di te e non ricorderò più nulla, finché non scrivi {optin}.",
         opted_in="Bene: da ora ricordo di nuovo quello che scrivi.",
@@ -62,7 +64,7 @@ WORDS: Final = {
         quiet="Va bene, taccio. {bot} on per farmi tornare.",
         back="Eccomi di nuovo.",
         done="Fatto.",
-        reloaded="Riletto: {count} voci del canone sono cambiate.",
+        reloaded="Riletto: {count:voce del canone è cambiata|voci del canone sono cambiate}.",
         not_reloaded="Nei file c'è un errore: non ho cambiato nulla, il perché è nel log.",
         wipe="Dimentico per sempre TUTTO ciò che so di questo canale, di chiunque? Se sì: {wipe} sì entro {seconds} secondi.",
         none_listed="Non c'è nulla di annotato.",
@@ -79,15 +81,17 @@ WORDS: Final = {
             "A message that is deleted I forget as well. {known}: how much I know of you. {forgetme}: I forget all of you. "
             "{optout}: I remember nothing of you any more."
         ),
-        known="Of you I keep {messages} messages, {facts} facts and {records} records. {forgetme} makes me forget them.",
+        known="Of you I keep {messages:message|messages}, {facts:fact|facts} and {records:record|records}. "
+        "{forgetme} makes me forget them.",
         nothing_known="Of you I keep nothing.",
-        memories="Of {viewer}: {messages} messages, {facts} facts, {claims} things said about others, {records} records.",
+        memories="Of {viewer}: {messages:message|messages}, {facts:fact|facts}, {claims:thing|things} said about others, "
+        "{records:record|records}.",
         newest=" The newest: {ids}",
         confirm="Forget everything you ever wrote, for good? If so, write {forgetme} yes within {seconds} seconds.",
-        forgotten="Done: {count} things forgotten.",
-        forgotten_of="Done: {count} things of {viewer} forgotten.",
+        forgotten="Done: {count:thing|things} forgotten.",
+        forgotten_of="Done: {count:thing|things} of {viewer} forgotten.",
         nothing="There is nothing to forget.",
-        corrected="Corrected: {count} messages.",
+        corrected="Corrected: {count:message|messages}.",
         not_corrected="I find nothing to correct.",
         opted_out="Done: I forgot all of you and will remember nothing more, until you write {optin}.",
         opted_in="Fine: from now on I remember again what you write.",
@@ -97,7 +101,7 @@ WORDS: Final = {
         quiet="All right, I am silent. {bot} on brings me back.",
         back="Here I am again.",
         done="Done.",
-        reloaded="Read again: {count} entries of the canon changed.",
+        reloaded="Read again: {count:entry|entries} of the canon changed.",
         not_reloaded="The files hold a mistake: nothing was changed, the log says why.",
         wipe="Forget EVERYTHING I know of this channel, of everybody, for good? If so: {wipe} yes within {seconds} seconds.",
         none_listed="Nothing is noted.",

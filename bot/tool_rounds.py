@@ -12,6 +12,7 @@ from bot.llm_values import Chat, ChatMessage, Completion, Tool, ToolCall
 from bot.obey_texts import command_words
 from bot.tool_scene import Scene
 from bot.tools import Outcome, Toolbox, failed
+from memory import counted
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +54,7 @@ class ToolSession:
         erased = [one.erased for one in self._outcomes.values() if one.erased is not None]
         by_verb = (("forget", words.forgotten), ("correct", words.corrected))
         said = [
-            template.format(count=sum(one.lines + one.replies + one.records for one in done))
+            counted(template, count=sum(one.lines + one.replies + one.records for one in done))
             for verb, template in by_verb
             if (done := [one for one in erased if one.verb == verb])
         ]

@@ -11,6 +11,7 @@ from memory.clock import VirtualClock as VirtualClock
 from memory.clock import WallClock as WallClock
 from memory.drift import Apart as Apart
 from memory.drift import DriftReport as DriftReport
+from memory.drift import Sample as Sample
 from memory.drift import measure_drift as measure_drift
 from memory.embed.cached import CachedEmbedder as CachedEmbedder
 from memory.embed.e5 import E5Embedder as E5Embedder
@@ -142,6 +143,9 @@ from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup
 from memory.restoring import restore as restore
 from memory.rules import RulesInvalid as RulesInvalid
+from memory.sampling import compare_sample as compare_sample
+from memory.spending import ModelSpent as ModelSpent
+from memory.spending import ModelUse as ModelUse
 from memory.state_orders import Refusal as Refusal
 from memory.state_orders import Rights as Rights
 from memory.state_orders import StateOrder as StateOrder
@@ -159,3 +163,4 @@ from memory.store.recent import PastTurn as PastTurn
 from memory.timeline import Chronicle as Chronicle
 from memory.timeline import Decision as Decision
 from memory.tokens import count_tokens as count_tokens
+from memory.wording import counted as counted

@@ -19,7 +19,7 @@ from memory.store.migrate import check_schema
 from memory.store.shards import chroma_name
 from memory.worthiness import Meaning
 
-_DATABASE = "memory.db"
+DATABASE = "memory.db"
 _LIVING = f"SELECT id, indexed_model, kind, text FROM document WHERE collection = ? AND {IN_SIGHT_SQL}"  # noqa: S608 - our own words
 _COLLECTIONS = f"SELECT DISTINCT collection FROM document WHERE {IN_SIGHT_SQL}"  # noqa: S608 - our own words
 _WORDS = "SELECT doc, term FROM temp.words WHERE col = 'stems'"
@@ -41,16 +41,25 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Documents whose vectors were made anew and compared with the index."""
+
+    compared: int = 0
+    altered: Mapping[str, int] = field(default_factory=dict)  # collection -> how many have another vector than their words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DriftReport:
     """What differs. An empty one: nothing does."""
 
     collections: Mapping[str, Apart] = field(default_factory=dict)
     strangers: tuple[str, ...] = ()  # collections of the index of which SQL knows nothing
     text: Apart = Apart()  # of the full text
+    sample: Sample = Sample()
 
     def __bool__(self) -> bool:
         """Return whether anything differs."""
-        return bool(self.collections or self.strangers or self.text)
+        return bool(self.collections or self.strangers or self.text or self.sample.altered)
 
     def total(self) -> Apart:
         """Return the sums over the index."""
@@ -84,7 +93,7 @@ class _Measure:
 
 
 def _measured(directory: Path, measure: _Measure) -> DriftReport:
-    path = directory / _DATABASE
+    path = directory / DATABASE
     check_schema(path)
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
@@ -103,10 +112,10 @@ def _apart(
     database: sqlite3.Connection, directory: Path, names: Iterable[str], measure: _Measure
 ) -> tuple[dict[str, Apart], set[str]]:
     """Return the collections that are apart, and everything that has a place in the index."""
-    places = _places(directory / "chroma")
+    found_at = places(directory / "chroma")
     folders: defaultdict[str | None, list[str]] = defaultdict(list)
     for name in names:
-        folders[places.get(chroma_name(name))].append(name)
+        folders[found_at.get(chroma_name(name))].append(name)
     found = {}
     for folder, members in folders.items():
         held = {} if folder is None else _held(directory / "chroma" / folder)
@@ -115,7 +124,7 @@ def _apart(
             apart = Apart(unreadable=True) if stored is None else _compared(database, name, stored, measure)
             if apart:
                 found[name] = apart
-    return found, set(places)
+    return found, set(found_at)
 
 
 def _compared(database: sqlite3.Connection, name: str, stored: set[str], measure: _Measure) -> Apart:
@@ -130,7 +139,8 @@ def _compared(database: sqlite3.Connection, name: str, stored: set[str], measure
     return Apart(missing=missing, extra=len(stored - wanted), stale=stale)
 
 
-def _places(chroma: Path) -> dict[str, str]:
+def places(chroma: Path) -> dict[str, str]:
+    """Return the folder of each collection, as Chroma calls it, below the folder of the index."""
     file = chroma / "registry.db"
     if not file.is_file():
         return {}

@@ -16,6 +16,7 @@ from memory.opening import Parts, open_parts
 from memory.ports import Embedder, JsonModel
 from memory.receipts import AuditEntry, CorrectRequest, ForgetRequest, Holding, Receipt, RollbackRequest, UndoRequest
 from memory.recipes import MemorySettings, Recipe
+from memory.spending import ModelSpent, ModelUse
 from memory.state_orders import StateOrder, StateReceipt
 from memory.store.collections import LORE, collection_name
 from memory.timeline import Chronicle
@@ -304,6 +305,14 @@ class Memory:
     async def start_worker(self) -> None:
         """Begin working through jobs in the background, with the scheduler's pokes, until `close`."""
         await self._parts.upkeep.start()
+
+    async def spent(self, stream_id: str) -> ModelSpent:
+        """Return what a language model's answers cost in this stream, and in the hour before the last of them."""
+        return await self._parts.spending.of(stream_id)
+
+    async def note_spent(self, uses: Sequence[ModelUse]) -> None:
+        """Count what answers cost. StoreUnavailable: nothing was counted."""
+        await self._parts.spending.add(uses)
 
     def waiting(self, lines: int) -> None:
         """Take note of how many lines of chat wait to be served: where they are many, background work waits for them."""

@@ -235,7 +235,8 @@ class Indexer:
         """Measure and mend the drift of the next collections behind `after`: the handler of `drift` jobs.
 
         A job that leaves collections over adds the next one, so that chat is indexed in between. `day` keeps their keys apart.
-        With `collections` only these are looked at; `full_text` builds that anew, `strangers` drops what SQL does not know.
+        With `collections` only these are looked at, and with `rebuild` built anew without looking: their vectors are wrong.
+        `full_text` builds that anew, `strangers` drops what SQL does not know.
         """
         for payload in payloads:
             if payload.get("full_text"):
@@ -243,7 +244,7 @@ class Indexer:
             if payload.get("strangers"):
                 await self._finish(None)
             if "collections" in payload:
-                await self.mend(payload["collections"])
+                await (self._rebuild if payload.get("rebuild") else self.mend)(payload["collections"])
                 continue
             async with self._database.reading() as session:
                 names = await documents.collections(session, after=payload.get("after", ""), limit=_DRIFT)
@@ -287,11 +288,14 @@ class Indexer:
             await self._database.write(fulltext.rebuild)
         async with self._database.reading() as session:
             names = await documents.collections(session, after=after or "", limit=_WHOLE)
+        return (names[-1] if len(names) == _WHOLE else None), await self._rebuild(names)
+
+    async def _rebuild(self, names: Sequence[str]) -> int:
         done = 0
         for name in names:
             done += await self._vectoriser.rebuild(name)
         self._vectors.vouch(names)
-        return (names[-1] if len(names) == _WHOLE else None), done
+        return done
 
     async def mend(self, names: Sequence[str]) -> int:
         """Measure and mend the drift of these collections; return the number of documents that were stored."""

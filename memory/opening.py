@@ -55,6 +55,7 @@ from memory.sources.lore import LoreSource
 from memory.sources.state import StateSource
 from memory.sources.stream import StreamSource
 from memory.sources.viewer import ViewerSource
+from memory.spending import Spending
 from memory.state_change import StateChanger
 from memory.store import meta, outbox
 from memory.store.chroma import ChromaIndex
@@ -93,6 +94,7 @@ class Parts:
     personal: Personal
     undoer: Undoer
     relater: Relater
+    spending: Spending
     clock: Clock
     held: AsyncExitStack
 
@@ -301,6 +303,7 @@ def _parts(ground: _Ground, upkeep: Upkeep, *, held: AsyncExitStack) -> Parts:
         personal=Personal(ground.database),
         undoer=Undoer(ground.database, clock),
         relater=_relater(ground, upkeep),
+        spending=Spending(ground.database),
         clock=clock,
         held=held,
     )

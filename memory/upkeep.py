@@ -19,6 +19,7 @@ from memory.store import meta
 from memory.store.database import Database
 from memory.trace import Abandoned, Trace
 from memory.vectorise import ended
+from memory.wording import counted
 
 _MEND = "mend"
 _INDEXING = frozenset({"index"})
@@ -205,11 +206,11 @@ class Upkeep:
     def _problems(self, jobs: Mapping[str, int]) -> tuple[str, ...]:
         found = []
         if dead := jobs.get("dead", 0):
-            found.append(f"{dead} jobs gave up: see `ricordo jobs --state dead`, then retry or bury them")
+            found.append(counted("{dead:job|jobs} gave up: see `ricordo jobs --state dead`, then retry or bury", dead=dead))
         if self._background.indexer.doubted:
             found.append("the vector index was lost and is being built anew: until then much is found by words alone")
         if self._lost:
-            found.append(f"{len(self._lost)} collections of the index are lost and wait to be rebuilt")
+            found.append(counted("{lost:collection|collections} of the index lost, to be built anew", lost=len(self._lost)))
         if hanging := len(self._abandoned):
             found.append(f"{hanging} calls that were cut off for lateness still hang: look at the disk and the embedder")
         return tuple(found)

@@ -124,12 +124,7 @@ class Vectoriser:
             log.info("not_embedded_ahead", error=type(error).__name__)
 
     async def _vectors_of(self, wanted: Sequence[Indexable]) -> dict[_Key, Vectors | None]:
-        """Return a vector for each different document, None where it needs none; equal parts are embedded once."""
-        keys = dict.fromkeys(map(_key, wanted))
-        parts = await asyncio.to_thread(lambda: {key: self._meaning(*key) for key in keys})
-        texts = list(dict.fromkeys(part for found in parts.values() for part in found))
-        rows = dict(zip(texts, await self._embedder.embed(texts), strict=True)) if texts else {}
-        return {key: _mean([rows[part] for part in found]) if found else None for key, found in parts.items()}
+        return await embedded(map(_key, wanted), self._embedder, self._meaning)
 
     def forget_ready(self) -> None:
         """Keep no vector of a text that may be erased."""
@@ -199,6 +194,19 @@ class Vectoriser:
         """Mark what was stored; what was erased from SQL meanwhile leaves the index again at once."""
         alive = await self._database.write(lambda connection: documents.mark(connection, stored, self.model))
         await self._take_back(document for document in stored if document.id not in alive)
+
+
+async def embedded(wanted: Iterable[_Key], embedder: Embedder, meaning: Meaning) -> dict[_Key, Vectors | None]:
+    """Return the vector of each different kind and text, None where it needs none; equal parts are embedded once.
+
+    Raises:
+        ModelUnavailable: the embedder failed.
+    """
+    keys = dict.fromkeys(wanted)
+    parts = await asyncio.to_thread(lambda: {key: meaning(*key) for key in keys})
+    texts = list(dict.fromkeys(part for found in parts.values() for part in found))
+    rows = dict(zip(texts, await embedder.embed(texts), strict=True)) if texts else {}
+    return {key: _mean([rows[part] for part in found]) if found else None for key, found in parts.items()}
 
 
 async def ended(task: asyncio.Task[Any]) -> None:

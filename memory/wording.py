@@ -1,8 +1,9 @@
-"""The fixed words of the memory block, in each language it can be written in."""
+"""The fixed words of the memory block, in each language it can be written in, and numbers with their words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from string import Formatter
 
 from memory.model import Section
 
@@ -115,3 +116,16 @@ def ago(at: datetime, now: datetime, language: Wording) -> str:
         return language.now
     number = minutes // _MINUTES[unit]
     return language.ago.format(n=number, unit=language.units[unit][number != 1])
+
+
+class _Counting(Formatter):
+    """Knows one more way to write a number: with its word, of which the singular stands before the bar."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        one, several, many = format_spec.partition("|")
+        return f"{value:,} {one if value == 1 else many}" if several else str(super().format_field(value, format_spec))
+
+
+def counted(template: str, /, **values: object) -> str:
+    """Return a template filled in; `{lines:line|lines}` is a number with its word: `1 line`, `2,000 lines`."""
+    return _Counting().vformat(template, (), values)

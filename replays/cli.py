@@ -25,6 +25,8 @@ from replays.errors import LogError
 from replays.hurry import few_arenas
 
 DEBUG = "--debug"
+START, LOOK, CORRECT = "Start here", "Look", "Forget and put right"  # headings of `ricordo --help`
+CARE, LOGS, MEASURE = "Take care of the memory", "Chat logs", "Measure"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,35 +35,35 @@ app = typer.Typer(
     help="Ricordo: a Twitch chat bot that remembers.",
     epilog="Exit codes: 0 fine, 1 a problem was met, 2 wrong arguments or configuration, 3 the data is in use, 4 log in again.",
 )
-app.command("run")(run_command)
-app.command("setup")(setup_command)
-app.command("login")(login_command)
-app.command("logout")(logout_command)
-app.command("replay")(replay_command)
-app.command("import")(import_command)
-app.command("eval")(eval_command)
-app.command("explain")(explain_command)
-app.command("report")(report_command)
 memory.app.command("history")(history_command)
 memory.app.command("undo")(undo_command)
 memory.app.command("rollback")(rollback_command)
-app.add_typer(memory.app, name="memory")
-app.add_typer(state.app, name="state")
-app.add_typer(jobs.app, name="jobs")
-app.command("forget")(forget_command)
-app.command("correct")(correct_command)
-app.command("export")(export_command)
-app.command("audit")(audit_command)
-app.command("reindex")(reindex_command)
-app.command("backup")(backup_command)
-app.command("restore")(restore_command)
-app.command("doctor")(doctor_command)
-app.command("top")(top_command)
-app.add_typer(config.app, name="config")
-app.command("eval-locomo")(locomo_command)
-app.command("eval-longmemeval")(longmemeval_command)
-app.command("eval-precision")(precision_command)
-app.command("results")(results_command)
+app.command("run", rich_help_panel=START)(run_command)
+app.command("setup", rich_help_panel=START)(setup_command)
+app.command("login", rich_help_panel=START)(login_command)
+app.command("logout", rich_help_panel=START)(logout_command)
+app.command("doctor", rich_help_panel=START)(doctor_command)
+app.add_typer(config.app, name="config", rich_help_panel=START)
+app.command("top", rich_help_panel=LOOK)(top_command)
+app.add_typer(memory.app, name="memory", rich_help_panel=LOOK)
+app.add_typer(state.app, name="state", rich_help_panel=LOOK)
+app.command("export", rich_help_panel=LOOK)(export_command)
+app.command("audit", rich_help_panel=LOOK)(audit_command)
+app.command("forget", rich_help_panel=CORRECT)(forget_command)
+app.command("correct", rich_help_panel=CORRECT)(correct_command)
+app.command("backup", rich_help_panel=CARE)(backup_command)
+app.command("restore", rich_help_panel=CARE)(restore_command)
+app.command("reindex", rich_help_panel=CARE)(reindex_command)
+app.add_typer(jobs.app, name="jobs", rich_help_panel=CARE)
+app.command("import", rich_help_panel=LOGS)(import_command)
+app.command("replay", rich_help_panel=LOGS)(replay_command)
+app.command("eval", rich_help_panel=MEASURE)(eval_command)
+app.command("explain", rich_help_panel=MEASURE)(explain_command)
+app.command("report", rich_help_panel=MEASURE)(report_command)
+app.command("eval-locomo", rich_help_panel=MEASURE)(locomo_command)
+app.command("eval-longmemeval", rich_help_panel=MEASURE)(longmemeval_command)
+app.command("eval-precision", rich_help_panel=MEASURE)(precision_command)
+app.command("results", rich_help_panel=MEASURE)(results_command)
 
 
 @app.callback()

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bot.cli.logs import set_up_logs
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from config.settings import Settings, load_settings
+from memory import counted
 from replays.cli_results import clear_log_errors
 from replays.compare import Change, change_to_json, changes, told
 from replays.evaluate import Evaluation, Outcome, known_recipes, read_logs
@@ -158,4 +159,4 @@ def _leave(outcome: Outcome) -> None:
     for one in outcome.unasked:
         err.print(f"{one.log}, {one.id}: could not be asked: {one.reason}", markup=False)
     count = len(outcome.unasked)
-    raise CommandFailed(f"{count} probe{'s' * (count != 1)} could not be asked; the results hold the others")
+    raise CommandFailed(counted("{count:probe|probes} could not be asked; the results hold the others", count=count))

@@ -11,10 +11,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.text import Text
 
 from bot.cli.terminal import styled
+from memory import counted
 from replays.detect import FORMATS
 from replays.errors import LogError
 from replays.import_log import ImportOptions, ImportProgress, ImportSummary, import_logs
-from replays.log_report import EXPLAINED, SHOWN
+from replays.log_report import SHOWN, warned
 
 
 def import_command(
@@ -74,13 +75,13 @@ def _with_bar(files: list[Path], out: Path, options: ImportOptions, console: Con
 
 def show(summary: ImportSummary, console: Console) -> None:
     """Print the counts, the warnings, and the first skipped lines of each file with number and reason."""
-    console.print(Text(f"{summary.events:,} events in {summary.out}", style="bold"))
+    console.print(Text(counted("{events:event|events} in {out}", events=summary.events, out=summary.out), style="bold"))
     for report in summary.files:
-        counts = [_counted(len(report.streams), "stream")]
-        counts += [_counted(report.counts[kind], kind) for kind in ("message", "notice", "deletion")]
+        counts = [counted("{n:stream|streams}", n=len(report.streams))]
+        counts += [counted(f"{{n:{kind}|{kind}s}}", n=report.counts[kind]) for kind in ("message", "notice", "deletion")]
         console.print(styled(f"{report.path.name}: {report.format}, {', '.join(counts)}, {report.skipped:,} skipped"))
     for kind, count in sorted(summary.total("warnings").items()):
-        console.print(Text(f"warning: {count:,} {EXPLAINED.get(kind, kind)}"))
+        console.print(Text(f"warning: {warned(kind, count)}"))
     if len(summary.channels) > 1:
         console.print(Text(f"warning: several channels in one log ({', '.join(summary.channels)}): import each by itself"))
     ignored = summary.total("ignored")
@@ -95,7 +96,3 @@ def show(summary: ImportSummary, console: Console) -> None:
             console.print(Text(f"skipped: {report.path.name}, {report.skipped - SHOWN:,} more"))
     for path, reason in summary.failed:
         console.print(styled(f"not imported: {path}: {reason}"))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what if count == 1 else what + 's'}"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from memory import counted
 from replays.metrics import METRICS
 from replays.results import Answer, Folder
 
@@ -115,7 +116,12 @@ def _items(answer: Answer) -> Iterator[str]:
     gold = {one["id"] for one in answer.case["gold"]}
     forbidden = {one["id"] for one in answer.case["forbidden"]}
     history = len(answer.result["items"]) - len(answer.retrieved)
-    yield from ("", f"ITEMS  ({history} lines of recent history, {len(answer.retrieved)} from memory)")
+    yield from (
+        "",
+        counted(
+            "ITEMS  ({lines:line|lines} of recent history, {found:,} from memory)", lines=history, found=len(answer.retrieved)
+        ),
+    )
     for item in answer.retrieved:
         sources = set(item["provenance"])
         mark = "+" if sources & gold else "!" if sources & forbidden else " "

@@ -5,24 +5,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-EXPLAINED = {  # warnings, as they are told after their count
-    "bad_emote": "emote positions outside the text, left out",
-    "duplicate_id": "messages whose id was there before, kept (the memory ignores the second)",
-    "gzip_cut": "packed files that break off: what could be unpacked was kept",
-    "json_broken": "JSON files that break in the middle: what came before was kept",
-    "json_cut": "JSON files that break off: what came before was kept",
-    "local_time_taken_as_utc": "local times of an ambiguous zone, taken as UTC",
-    "no_author": "messages without an author, each kept as somebody unknown",
-    "no_id": "messages without an id, which got one derived from their content",
-    "no_start_time": "times counted from 1970, since the source does not say when it began: give --start",
-    "no_time": "lines without a time, dated like the line before (the first: --start or 1970)",
-    "not_utf8": "lines with bytes that are no UTF-8, replaced by �",
-    "other_channel": "messages of another channel than the first: give --channel to keep one alone",
-    "stray_title": "files whose first line is a title",
-    "time_went_back": "lines older than the line before",
-    "type_cut_short": "message types cut short at the source",
-    "unknown_type": "events of an unknown type, passed over",
+from memory import counted
+
+_EXPLAINED = {  # warnings, as they are told with their count
+    "bad_emote": "{count:emote position|emote positions} outside the text, left out",
+    "duplicate_id": "{count:message|messages} whose id was there before, kept (the memory ignores the second)",
+    "gzip_cut": "{count:packed file that breaks off|packed files that break off}: what could be unpacked was kept",
+    "json_broken": "{count:JSON file that breaks|JSON files that break} in the middle: what came before was kept",
+    "json_cut": "{count:JSON file that breaks off|JSON files that break off}: what came before was kept",
+    "local_time_taken_as_utc": "{count:local time|local times} of an ambiguous zone, taken as UTC",
+    "no_author": "{count:message|messages} without an author, kept as somebody unknown",
+    "no_id": "{count:message|messages} without an id, replaced by one derived from the content",
+    "no_start_time": "{count:time|times} counted from 1970, since the source does not say when it began: give --start",
+    "no_time": "{count:line|lines} without a time, dated like the line before (the first: --start or 1970)",
+    "not_utf8": "{count:line|lines} with bytes that are no UTF-8, replaced by �",
+    "other_channel": "{count:message|messages} of another channel than the first: give --channel to keep one alone",
+    "stray_title": "{count:file whose first line is a title|files whose first line is a title}",
+    "time_went_back": "{count:line|lines} older than the line before",
+    "type_cut_short": "{count:message type|message types} cut short at the source",
+    "unknown_type": "{count:event|events} of an unknown type, passed over",
 }
+
+
+def warned(kind: str, count: int) -> str:
+    """Return a warning for people, with how often it was given."""
+    return counted(_EXPLAINED.get(kind, "{count:,} {kind}"), count=count, kind=kind)
+
+
 SHOWN = 5  # skipped lines that are shown with their reason
 SAMPLES = 20  # skipped lines kept with their reason; all are counted
 

@@ -1,6 +1,7 @@
 """What a person sees of a replay: the chat as it comes, the replies, and for each reply the memories behind it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
@@ -9,9 +10,9 @@ from rich.text import Text
 
 from bot.cli.terminal import day, printable
 from bot.turn import TurnOutcome
-from memory import Item, Message, Notice, StreamEvent
+from memory import Item, Message, Notice, StreamEvent, counted
 from replays.log import LoggedEvent
-from replays.log_report import EXPLAINED, SHOWN, LogReport
+from replays.log_report import SHOWN, LogReport, warned
 from replays.logfile import LogFile
 from replays.runner import ReplaySummary
 
@@ -25,6 +26,7 @@ SILENT = (
     "the bot said nothing: it answers who addresses it, by its name (ricordo, where the log names none) or by one of "
     'persona.aliases; with manners.answer = "questions" it answers open questions too'
 )
+_SEARCHED = "memory stage where it searched: {count:turn|turns}, p50 {p50:.1f} ms, p95 {p95:.1f} ms"
 NO_MODEL = "no language model is configured: the replies were made from the memory alone"
 
 
@@ -145,31 +147,40 @@ def summary_lines(summary: ReplaySummary, folder: Path) -> list[str]:
     counts, health, memory = summary.counts, summary.health, summary.latency_ms["memory_asked"]
     said = [f"{value} {key.removeprefix('said_')}" for key, value in sorted(counts.items()) if key.startswith("said_")]
     jobs = [f"{count} {state}" for state, count in sorted(health.jobs.items()) if count]
-    chat = f"{counts.get('message', 0):,} messages, {_streams(health.streams)}, {health.viewers:,} viewers"
+    chat = counted(
+        "{messages:message|messages}, {streams:stream|streams}, {viewers:viewer|viewers}",
+        messages=counts.get("message", 0),
+        streams=health.streams,
+        viewers=health.viewers,
+    )
     lines = [
-        f"{chat} in {summary.seconds:.1f} s: {summary.messages_per_second:,.0f} messages/s",
-        f"{counts.get('turns', 0):,} turns ({', '.join(said)}), {health.documents:,} documents in memory",
+        f"{chat} in {summary.seconds:.1f} s: {counted('{n:message|messages}/s', n=round(summary.messages_per_second))}",
+        f"{_turns(counts, said)}, {counted('{n:document|documents} in memory', n=health.documents)}",
         f"jobs: {', '.join(jobs) or 'none'}",
-        f"memory stage where it searched: {memory['count']} turns, p50 {memory['p50']:.1f} ms, p95 {memory['p95']:.1f} ms",
+        counted(_SEARCHED if memory["count"] else "the memory was searched in no turn", **memory),
     ]
     if counts.get("turns") and not counts.get("said_sent"):
         lines.append(SILENT)
     elif summary.llm is None:
         lines.append(NO_MODEL)
     if summary.degraded_turns:
-        lines.append(f"{summary.degraded_turns} turns were degraded: a source was late or failed")
+        lines.append(counted("{n:turn was|turns were} degraded: a source was late or failed", n=summary.degraded_turns))
     lines += troubles(summary.report)
     return ["", *lines, f"every turn with its plan, memories and reply: {folder / 'turns.jsonl'}"]
 
 
-def _streams(count: int) -> str:
-    return "1 stream" if count == 1 else f"{count} streams"
+def _turns(counts: Mapping[str, int], said: Sequence[str]) -> str:
+    told = counted("{n:turn|turns}", n=counts.get("turns", 0)) + (f" ({', '.join(said)})" if said else "")
+    before = counts.get("turns_recorded_before", 0)
+    return told + (counted(" beside {n:turn|turns} that this folder had before", n=before) if before else "")
 
 
 def troubles(report: LogReport) -> list[str]:
     """Return what was wrong with single lines of the log, counted, the first ones with number and reason."""
-    told = [f"warning: {count:,} {EXPLAINED.get(kind, kind)}" for kind, count in sorted(report.warnings.items())]
+    told = [f"warning: {warned(kind, count)}" for kind, count in sorted(report.warnings.items())]
     if report.skipped:
-        told.append(f"warning: {report.skipped:,} lines could not be read and were skipped")
+        told.append(
+            counted("warning: {n:line could not be read and was|lines could not be read and were} skipped", n=report.skipped)
+        )
         told += [f"  line {item.line}: {printable(item.reason, LONGEST_MEMORY)}" for item in report.first_skipped[:SHOWN]]
     return told

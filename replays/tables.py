@@ -7,6 +7,8 @@ from rich import box
 from rich.cells import cell_len
 from rich.table import Table
 
+from memory import counted
+
 SHORT = {
     "evidence_recall": "recall",
     "out_of_history_recall": "beyond",
@@ -80,7 +82,9 @@ def reply_line(summary: Mapping[str, Any]) -> str | None:
         return None
     held = NOTHING if found["value"] is None else f"{found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
     failed = summary["replies_failed"]
-    return f"{model}: answer in the reply {held} of {found['count']}" + (f"; {failed} replies failed" if failed else "")
+    return f"{model}: answer in the reply {held} of {found['count']}" + (
+        counted("; {failed:reply|replies} failed", failed=failed) if failed else ""
+    )
 
 
 def _parts(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[Sequence[str]]]:

@@ -14,9 +14,10 @@ from bot.cli.place import ChannelOption, DataOption, Place, chosen_place, places
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, out, print_json
 from bot.cli.terminal import minute, styled
 from config.settings import Settings, load_settings
-from memory import Channel, Kept, Restored, WallClock, back_up, read_backup, restore
+from memory import Channel, Kept, Restored, WallClock, back_up, counted, read_backup, restore
 
 SUFFIX = ".ricordo"
+MESSAGES = "{count:message|messages}"
 
 
 def backup_command(
@@ -52,7 +53,7 @@ def _target(file: Path, place: Place, now: datetime) -> Path:
 
 def _told(made: Kept) -> str:
     whose = made.manifest.name or made.manifest.channel_id or "the memory"
-    return f"{made.path}: {made.manifest.messages:,} messages of {whose}, {size(made.size)}"
+    return f"{made.path}: {counted(MESSAGES, count=made.manifest.messages)} of {whose}, {size(made.size)}"
 
 
 def restore_command(
@@ -76,9 +77,12 @@ def restore_command(
     settings = load_settings(config)
     set_up_logs(settings.log, default="error")
     done = asyncio.run(_restored(settings, file, data, force=force, index=index))
-    out.print(styled(f"{done.folder}: {done.manifest.messages:,} messages, as of {minute(done.manifest.made_at)}"))
+    out.print(
+        styled(f"{done.folder}: {counted(MESSAGES, count=done.manifest.messages)}, as of {minute(done.manifest.made_at)}")
+    )
     if done.removed_again:
-        out.print(f"{done.removed_again:,} lines that were forgotten or corrected since then stay so")
+        told = "{count:line that was|lines that were} forgotten or corrected since then: that stays so"
+        out.print(counted(told, count=done.removed_again))
     if done.before is not None:
         out.print(styled(f"the memory that was there is in {done.before}"))
     if done.damaged is not None:

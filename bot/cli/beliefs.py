@@ -15,7 +15,7 @@ from bot.cli.place import ChannelOption, DataOption, Place, chosen_place
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, out, print_json
 from bot.cli.terminal import minute, printable, styled
 from config.settings import Settings, load_settings
-from memory import Chronicle, Decision, KnownViewer, Receipt, RollbackRequest, UndoRequest, WallClock, inspect_memory
+from memory import Chronicle, Decision, KnownViewer, Receipt, RollbackRequest, UndoRequest, WallClock, counted, inspect_memory
 
 _ACT = "act-"
 _NOTHING = {
@@ -131,7 +131,12 @@ def _report(receipt: Receipt, *, as_json: bool) -> None:
         print_json(receipt)
     elif receipt.documents:
         again = f"`ricordo memory undo {_ACT}{receipt.act}` takes this back"
-        out.print(f"taken back: {receipt.documents} facts and claims changed; {again}", markup=False)
+        out.print(
+            counted(
+                "taken back: {count:fact or claim|facts and claims} changed; {again}", count=receipt.documents, again=again
+            ),
+            markup=False,
+        )
     else:
         out.print("nothing was found: nothing was changed")
     if not receipt.documents:

@@ -87,7 +87,7 @@ def _clock(holder: Holder, now: datetime) -> Finding:
     off = (now - holder.at).total_seconds()
     if abs(off) <= CLOCK_SECONDS:
         return found("clock.fine")
-    return found("clock.ahead" if off > 0 else "clock.behind", "wrong", seconds=abs(off))
+    return found("clock.ahead" if off > 0 else "clock.behind", "wrong", seconds=round(abs(off)))
 
 
 async def _in_channel(accounts: TwitchAccounts, settings: Settings, holder: Holder, access: str) -> list[Finding]:

@@ -21,6 +21,7 @@ class Dialogue:
     def __init__(self, language: Language) -> None:
         """Take the language; it may change."""
         self.language: Language = language
+        self.written = False  # whether anything of the answers was written already
 
     def tell(self, name: str, **values: object) -> None:
         """Print a text."""
@@ -65,7 +66,7 @@ class Dialogue:
         line = sys.stdin.readline()
         if not line:
             out.print()
-            raise CommandFailed(self.text("ended"), Exit.USAGE)
+            raise CommandFailed(self.text("ended_written" if self.written else "ended"), Exit.USAGE)
         if not sys.stdin.isatty():
             out.print()
         return line

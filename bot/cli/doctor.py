@@ -22,6 +22,7 @@ from config.errors import ConfigError
 from config.settings import Settings, load_settings
 from memory import BotMemoryError, WallClock
 
+SAMPLED, MOST_SAMPLED = 300, 1000
 STYLES: dict[State, str] = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 MARKS: dict[Language, dict[State, str]] = {
     "en": {"ok": "ok", "note": "note", "wrong": "WRONG"},
@@ -34,6 +35,16 @@ def doctor_command(
     fix: Annotated[
         bool, typer.Option("--fix", help="Mend where the vector index or the full text are not what the database says.")
     ] = False,
+    sample: Annotated[
+        int,
+        typer.Option(
+            "--sample",
+            min=0,
+            max=MOST_SAMPLED,
+            help="Embed so many documents anew, others each day, and compare their vectors: a few milliseconds each, "
+            "and a request or two to an embeddings endpoint. 0: none.",
+        ),
+    ] = SAMPLED,
     data: DataOption = None,
     language: LanguageOption = "",
     config: ConfigOption = None,
@@ -51,7 +62,7 @@ def doctor_command(
     except ConfigError as error:
         findings = [found("configuration.wrong", "wrong", reason=str(error))]
     else:
-        spoken, findings = chosen(language, settings), examined(settings, data, fix=fix)
+        spoken, findings = chosen(language, settings), examined(settings, data, fix=fix, sample=sample)
     if as_json:
         print_json([finding.told(spoken) for finding in findings])
     else:
@@ -60,13 +71,13 @@ def doctor_command(
         raise typer.Exit(Exit.FAILED)
 
 
-def examined(settings: Settings, data: Path | None = None, *, fix: bool = False) -> list[Finding]:
-    """Look at everything there is to look at; with `fix` mend what has drifted apart."""
+def examined(settings: Settings, data: Path | None = None, *, fix: bool = False, sample: int = SAMPLED) -> list[Finding]:
+    """Look at everything there is to look at; with `fix` mend what has drifted apart. `sample` vectors are made anew."""
     set_up_logs(settings.log, default="error")
-    return [found("configuration.fine"), *asyncio.run(_looked_at(settings, data, fix=fix))]
+    return [found("configuration.fine"), *asyncio.run(_looked_at(settings, data, fix=fix, sample=sample))]
 
 
-async def _looked_at(settings: Settings, data: Path | None, *, fix: bool) -> list[Finding]:
+async def _looked_at(settings: Settings, data: Path | None, *, fix: bool, sample: int) -> list[Finding]:
     folder = data or settings.storage.data_dir
     embedder, model = await check_embedder(settings)
     findings = check_folder(folder)
@@ -74,20 +85,20 @@ async def _looked_at(settings: Settings, data: Path | None, *, fix: bool) -> lis
         held = await check_memory(place, model)
         findings += held
         if not any(finding.name in {"index.other", "index.gone"} for finding in held):
-            findings += await _drift(settings, place, model, fix=fix)
+            findings += await _drift(settings, place, model, fix=fix, sample=sample)
     return [*findings, embedder, await check_llm(settings), *await check_twitch(settings, WallClock())]
 
 
-async def _drift(settings: Settings, place: Place, model: str | None, *, fix: bool) -> list[Finding]:
+async def _drift(settings: Settings, place: Place, model: str | None, *, fix: bool, sample: int) -> list[Finding]:
     """Measure the drift, and mend it where asked: what was found, and how it is then."""
-    finding, report = await check_drift(settings, place, model)
+    finding, report = await check_drift(settings, place, model, sample=sample)
     if not (fix and report):
         return [finding]
     try:
         await mend(settings, place, report)
     except (BotMemoryError, CommandFailed) as error:
         return [replace(finding, instead=str(error))]
-    after, _ = await check_drift(settings, place, model)
+    after, _ = await check_drift(settings, place, model, sample=sample)
     return [replace(finding, name="drift.mended", state="note"), after]
 
 

@@ -10,7 +10,7 @@ THINGS: dict[str, dict[Language, str]] = {
     "folder": {"en": "data directory", "it": "cartella dei dati"},
     "memory": {"en": "memory of {title}", "it": "memoria di {title}"},
     "index": {"en": "index", "it": "indice"},
-    "compared": {"en": "drift", "it": "scostamento"},
+    "compared": {"en": "last comparison", "it": "ultimo confronto"},
     "drift": {"en": "drift of {title}", "it": "scostamento di {title}"},
     "jobs": {"en": "jobs", "it": "lavori"},
     "embedder": {"en": "embedder", "it": "modello dei vettori"},
@@ -45,8 +45,8 @@ TEXTS: dict[str, dict[Language, Said]] = {
         ),
     },
     "memory.sound": {
-        "en": ("sound; {messages:,} messages, {viewers:,} viewers, {size}", ""),
-        "it": ("sana; {messages:,} messaggi, {viewers:,} spettatori, {size}", ""),
+        "en": ("sound; {messages:message|messages}, {viewers:viewer|viewers}, {size}", ""),
+        "it": ("sana; {messages:messaggio|messaggi}, {viewers:spettatore|spettatori}, {size}", ""),
     },
     "memory.unread": {"en": ("{reason}", ""), "it": ("non si può leggere: {reason}", "")},
     "memory.damaged": {
@@ -66,17 +66,17 @@ TEXTS: dict[str, dict[Language, Said]] = {
     },
     "index.behind": {
         "en": (
-            "{missing:,} of {all:,} documents have no vector yet: found by words alone",
+            "{missing:,} of {all:document|documents} without a vector yet: found by words alone",
             "the running bot catches up by itself; where it does not run: `ricordo reindex`",
         ),
         "it": (
-            "{missing:,} documenti su {all:,} non hanno ancora un vettore: si trovano solo per parole",
+            "senza vettore {missing:,} su {all:documento|documenti}, per ora: si trovano solo per parole",
             "il bot acceso recupera da solo; se è spento: `ricordo reindex`",
         ),
     },
     "index.whole": {
-        "en": ("all {all:,} documents have their vector", ""),
-        "it": ("tutti i {all:,} documenti hanno il loro vettore", ""),
+        "en": ("{all:document has its vector|documents, and all have their vector}", ""),
+        "it": ("{all:documento, e ha il suo vettore|documenti, e tutti hanno il loro vettore}", ""),
     },
     "compared.lately": {
         "en": ("the index was compared with the database, and mended, on {day}", ""),
@@ -92,8 +92,8 @@ TEXTS: dict[str, dict[Language, Said]] = {
     },
     "drift.unread": {"en": ("{reason}", ""), "it": ("non si può misurare: {reason}", "")},
     "drift.none": {
-        "en": ("none: vector index and full text hold what the database says", ""),
-        "it": ("nessuno: indice dei vettori e testo pieno hanno quel che dice la base di dati", ""),
+        "en": ("none: vector index and full text hold what the database says{told}", ""),
+        "it": ("nessuno: indice dei vettori e testo pieno hanno quel che dice la base di dati{told}", ""),
     },
     "drift.some": {
         "en": ("{told}", "`ricordo doctor --fix` mends it, also while the bot runs"),
@@ -229,21 +229,21 @@ TEXTS: dict[str, dict[Language, Said]] = {
     "clock.fine": {"en": ("agrees with Twitch's", ""), "it": ("va d'accordo con quello di Twitch", "")},
     "clock.ahead": {
         "en": (
-            "this machine is {seconds:,.0f} seconds ahead of Twitch",
+            "this machine is {seconds:second|seconds} ahead of Twitch",
             "switch on the automatic setting of the clock (NTP)",
         ),
         "it": (
-            "questa macchina è {seconds:,.0f} secondi avanti a Twitch",
+            "questa macchina è {seconds:secondo|secondi} avanti a Twitch",
             "attiva la regolazione automatica dell'orologio (NTP)",
         ),
     },
     "clock.behind": {
         "en": (
-            "this machine is {seconds:,.0f} seconds behind Twitch",
+            "this machine is {seconds:second|seconds} behind Twitch",
             "switch on the automatic setting of the clock (NTP)",
         ),
         "it": (
-            "questa macchina è {seconds:,.0f} secondi indietro rispetto a Twitch",
+            "questa macchina è {seconds:secondo|secondi} indietro rispetto a Twitch",
             "attiva la regolazione automatica dell'orologio (NTP)",
         ),
     },

@@ -26,6 +26,7 @@ from memory import (
     Memory,
     Receipt,
     WallClock,
+    counted,
     inspect_memory,
 )
 
@@ -114,7 +115,8 @@ def export_command(
         output.write_text(page or _json(held), encoding="utf-8")
     except OSError as error:
         raise CommandFailed(f"{output} cannot be written: {error.strerror}") from None
-    out.print(f"wrote {output}: {len(held['lines'])} messages, {len(held['memories'])} memories")
+    counts = {"lines": len(held["lines"]), "memories": len(held["memories"])}
+    out.print(styled(counted("wrote {output}: {lines:message|messages}, {memories:memory|memories}", output=output, **counts)))
 
 
 def audit_command(
@@ -181,10 +183,11 @@ async def _in_memory(settings: Settings, place: Place, work: Callable[[Memory], 
         await memory.run_jobs()
         left = [job for state in ("ready", "dead") for job in await memory.jobs(state=state, kind="purge")]
         if left:
-            raise CommandFailed(
-                f"nothing of it can be recalled any more, but {len(left)} cleanings of the files failed: see `ricordo jobs`, "
-                "mend the disk, and start the bot, which tries again"
+            failed = (
+                "nothing of it can be recalled any more, but {count:cleaning|cleanings} of the files failed: "
+                "see `ricordo jobs`, mend the disk, and start the bot, which tries again"
             )
+            raise CommandFailed(counted(failed, count=len(left)))
         return receipt
 
 
@@ -231,7 +234,8 @@ def _told(entry: AuditEntry) -> str:
 
 
 def _counts(done: Receipt | AuditEntry) -> str:
-    return f"{done.lines} messages, {done.replies} replies, {done.documents} memories, {done.records} records"
+    told = "{lines:message|messages}, {replies:reply|replies}, {documents:memory|memories}, {records:record|records}"
+    return counted(told, lines=done.lines, replies=done.replies, documents=done.documents, records=done.records)
 
 
 def _json(held: dict[str, Any]) -> str:

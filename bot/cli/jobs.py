@@ -17,7 +17,7 @@ from bot.cli.place import ChannelOption, DataOption, Place, chosen_place, whose
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, err, out, print_json
 from bot.cli.terminal import minute, styled
 from config.settings import Settings, load_settings
-from memory import Figures, Health, JobRow, Outage, WallClock, inspect_memory, job_desk
+from memory import Figures, Health, JobRow, Outage, WallClock, counted, inspect_memory, job_desk
 
 app = typer.Typer()
 STATES = ("ready", "leased", "done", "dead")
@@ -25,12 +25,18 @@ AT_A_TIME = 500  # jobs between two looks at how many are left
 _HOUR, _MINUTE, _DAY = 3600, 60, 86_400
 _PIPED = 320  # columns
 LAG: dict[Language, tuple[str, str]] = {
-    "en": ("none, no job waits", "{jobs:,} jobs wait, the oldest since {since}"),
-    "it": ("nessuno, non aspetta nulla", "{jobs:,} lavori in attesa, il più vecchio da {since}"),
+    "en": ("none, no job waits", "{jobs:job waits|jobs wait}, the oldest since {since}"),
+    "it": ("nessuno, non aspetta nulla", "{jobs:lavoro|lavori} in attesa, il più vecchio da {since}"),
 }
 STATE_NAMES: dict[Language, dict[str, str]] = {
-    "en": {"none": "none"},
-    "it": {"none": "nessuno", "ready": "pronti", "leased": "in corso", "done": "finiti", "dead": "morti"},
+    "en": {"none": "none", "ready": "ready|ready", "leased": "leased|leased", "done": "done|done", "dead": "dead|dead"},
+    "it": {
+        "none": "nessuno",
+        "ready": "pronto|pronti",
+        "leased": "in corso|in corso",
+        "done": "finito|finiti",
+        "dead": "morto|morti",
+    },
 }
 OUTAGE: dict[Language, str] = {
     "en": "{what}: out of order since {since}; {kinds} jobs wait for it, tried again from {until} on; {why}",
@@ -81,7 +87,7 @@ def retry(ids: IdsArgument, *, data: DataOption = None, channel: ChannelOption =
     Example: ricordo jobs retry 17 18
     """
     place = chosen_place(load_settings(config), data, channel)
-    _told(asyncio.run(_retried(place.folder, ids)), ids, "due again; the bot works on them when it runs")
+    _told(asyncio.run(_retried(place.folder, ids)), ids, "due again", "; the running bot takes up what is due")
 
 
 @app.command()
@@ -104,7 +110,8 @@ def drain(*, data: DataOption = None, channel: ChannelOption = None, config: Con
     set_up_logs(settings.log, default="error")
     place = chosen_place(settings, data, channel)
     ran, health = asyncio.run(_drained(settings, place))
-    out.print(f"{ran:,} jobs ran, {health.lag_jobs:,} wait, {health.jobs['dead']:,} are dead")
+    left = {"waiting": health.lag_jobs, "dead": health.jobs["dead"]}
+    out.print(counted("{ran:job|jobs} ran, {waiting:waits|wait}, {dead:is|are} dead", ran=ran, **left))
     if health.lag_jobs or health.jobs["dead"]:
         text = "some jobs are left: `ricordo jobs` says why, and when they are tried again"
         raise CommandFailed(text)
@@ -135,14 +142,16 @@ async def _drained(settings: Settings, place: Place) -> tuple[int, Health]:
             while done := await memory.run_jobs(AT_A_TIME):
                 ran += done
                 waiting = (await memory.health()).lag_jobs
-                status.update(f"{ran:,} jobs done, {waiting:,} left")
+                status.update(counted("{ran:job|jobs} done, {waiting:,} left", ran=ran, waiting=waiting))
         return ran, await memory.health()
 
 
-def _told(changed: int, ids: list[int], what: str) -> None:
-    if changed < len(set(ids)):
-        raise CommandFailed(f"{changed} of {len(set(ids))} jobs {what}; the others are finished, or there are none of that id")
-    out.print(f"{changed} jobs {what}")
+def _told(changed: int, ids: list[int], what: str, then: str = "") -> None:
+    asked = len(set(ids))
+    if changed < asked:
+        told = "{changed:,} of {asked:job|jobs} {what}: what is left is finished, or there is no such id"
+        raise CommandFailed(counted(told, changed=changed, asked=asked, what=what))
+    out.print(counted("{changed:job|jobs} {what}{then}", changed=changed, what=what, then=then))
 
 
 def outage_told(outage: Outage, language: Language = "en") -> str:
@@ -159,13 +168,15 @@ def outage_told(outage: Outage, language: Language = "en") -> str:
 def lag_told(jobs: int, seconds: float, language: Language = "en") -> str:
     """Return for people how far behind the work is."""
     none, some = LAG[language]
-    return some.format(jobs=jobs, since=_lasting(seconds, language)) if jobs else none
+    return counted(some, jobs=jobs, since=_lasting(seconds, language)) if jobs else none
 
 
 def jobs_told(jobs: Mapping[str, int], language: Language = "en") -> str:
     """Return for people how many jobs are in which state."""
     names = STATE_NAMES[language]
-    return ", ".join(f"{count:,} {names.get(state, state)}" for state, count in jobs.items() if count) or names["none"]
+    return (
+        ", ".join(counted(f"{{count:{names[state]}}}", count=count) for state, count in jobs.items() if count) or names["none"]
+    )
 
 
 def _lasting(seconds: float, language: Language) -> str:
@@ -173,8 +184,8 @@ def _lasting(seconds: float, language: Language) -> str:
         return f"{seconds:.0f} s"
     if seconds < _HOUR:
         return f"{seconds / _MINUTE:.0f} min"
-    days = {"en": "days", "it": "giorni"}[language]
-    return f"{seconds / _HOUR:.0f} h" if seconds < _DAY else f"{seconds / _DAY:.0f} {days}"
+    days = {"en": "{days:day|days}", "it": "{days:giorno|giorni}"}[language]
+    return f"{seconds / _HOUR:.0f} h" if seconds < _DAY else counted(days, days=round(seconds / _DAY))
 
 
 def _table(rows: list[JobRow], now: datetime) -> Table:

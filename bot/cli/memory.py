@@ -15,7 +15,7 @@ from bot.cli.place import ChannelOption, DataOption, Place, chosen_place
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, out, print_json
 from bot.cli.terminal import minute, printable, styled
 from config.settings import load_settings
-from memory import Document, Figures, Found, Inspection, KnownViewer, WallClock, inspect_memory
+from memory import Document, Figures, Found, Inspection, KnownViewer, WallClock, counted, inspect_memory
 
 app = typer.Typer(no_args_is_help=True, help="Look into the memory, also while the bot runs.")
 ViewerArgument = Annotated[str, typer.Argument(help="Id, login, display name or former name.", show_default=False)]
@@ -252,4 +252,4 @@ def size(count: int) -> str:
     amount, unit = float(count), 0
     while amount >= _STEP and unit + 1 < len(_UNITS):
         amount, unit = amount / _STEP, unit + 1
-    return f"{amount:,.1f} {_UNITS[unit]}" if unit else f"{count} bytes"
+    return f"{amount:,.1f} {_UNITS[unit]}" if unit else counted("{count:byte|bytes}", count=count)

@@ -1,16 +1,30 @@
 """What `ricordo doctor` says of the drift between the database and what is built from it, and how `--fix` mends it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
-from bot.app import open_channel_memory
+from bot.app import embedder_of, open_channel_memory
 from bot.cli.asked import in_use, waited_for
 from bot.cli.findings import Finding, found
 from bot.cli.login_texts import Language
 from bot.cli.place import Place, whose
 from config.settings import Settings
-from memory import Apart, BotMemoryError, DriftReport, JobRow, Jobs, WallClock, job_desk, measure_drift
+from memory import (
+    Apart,
+    BotMemoryError,
+    DriftReport,
+    JobRow,
+    Jobs,
+    Sample,
+    WallClock,
+    compare_sample,
+    counted,
+    job_desk,
+    measure_drift,
+)
 
 AT_A_TIME = 200  # collections a job
 
@@ -22,38 +36,68 @@ class DriftWords:
     vectors: str
     unreadable: str
     strangers: str
+    altered: str
+    right: str
     text: str
     counted: str
 
 
 WORDS: dict[Language, DriftWords] = {
     "en": DriftWords(
-        vectors="vector index: {documents} in {collections:,} collections",
+        vectors="vector index: {documents} in {collections:collection|collections}",
         unreadable=", {count:,} of them cannot be read",
-        strangers="{count:,} collections of which the database knows nothing",
+        strangers="{count:collection|collections} of which the database knows nothing",
+        altered="vectors that are not those of their words: {wrong:,} of {all:,} sampled, "
+        "in {collections:collection|collections}",
+        right="; {count:sampled vector is that of its words|sampled vectors are those of their words}",
         text="full text: {documents}",
-        counted="{missing:,} documents missing, {extra:,} extra, {stale:,} stale",
+        counted="{missing:document|documents} missing, {extra:,} extra, {stale:,} stale",
     ),
     "it": DriftWords(
-        vectors="indice dei vettori: {documents} in {collections:,} raccolte",
-        unreadable=", {count:,} di queste non si leggono",
-        strangers="{count:,} raccolte di cui la base di dati non sa nulla",
+        vectors="indice dei vettori: {documents} in {collections:raccolta|raccolte}",
+        unreadable=", {count:di queste non si legge|di queste non si leggono}",
+        strangers="{count:raccolta|raccolte} di cui la base di dati non sa nulla",
+        altered="vettori che non sono quelli delle loro parole: {wrong:,} su {all:,} del campione, "
+        "in {collections:raccolta|raccolte}",
+        right="; {count:vettore del campione è quello delle sue parole|vettori del campione sono quelli delle loro parole}",
         text="testo pieno: {documents}",
-        counted="{missing:,} documenti mancano, {extra:,} sono di troppo, {stale:,} sono vecchi",
+        counted="{missing:documento manca|documenti mancano}, {extra:è|sono} di troppo, {stale:è vecchio|sono vecchi}",
     ),
 }
 
 
-async def check_drift(settings: Settings, place: Place, model: str | None) -> tuple[Finding, DriftReport | None]:
-    """Compare the vector index and the full text with the database; say what differs, and give the measure of it."""
+async def check_drift(
+    settings: Settings, place: Place, model: str | None, *, sample: int
+) -> tuple[Finding, DriftReport | None]:
+    """Compare the vector index and the full text with the database; say what differs, and give the measure of it.
+
+    Up to `sample` documents are embedded anew, the same ones all day and others tomorrow; none where no `model` is known.
+    """
     title = place.title
     try:
         report = await measure_drift(place.folder, model, settings.persona.languages)
+        if sample and model:
+            report = replace(report, sample=await _sampled(settings, place, sample))
     except BotMemoryError as error:
         return found("drift.unread", "wrong", title=title, reason=str(error)), None
     if not report:
-        return found("drift.none", title=title), report
+        return found("drift.none", title=title, told=lambda language: _compared(report.sample, language)), report
     return found("drift.some", "wrong", title=title, told=lambda language: "; ".join(_told(report, language))), report
+
+
+async def _sampled(settings: Settings, place: Place, most: int) -> Sample:
+    with TemporaryDirectory() as folder:  # a cache of the embedder has no say in this
+        embedder = embedder_of(settings, Path(folder))
+        try:
+            seed, languages = WallClock().now().toordinal(), settings.persona.languages
+            return await compare_sample(place.folder, embedder, languages=languages, most=most, seed=seed)
+        finally:
+            await embedder.close()
+
+
+def _compared(sample: Sample, language: Language) -> str:
+    words = WORDS[language].right
+    return counted(words, count=sample.compared) if sample.compared else ""
 
 
 def _told(report: DriftReport, language: Language) -> list[str]:
@@ -61,16 +105,20 @@ def _told(report: DriftReport, language: Language) -> list[str]:
     if report.collections:
         unreadable = sum(one.unreadable for one in report.collections.values())
         values = {"documents": _counted(report.total(), language), "collections": len(report.collections)}
-        told.append(words.vectors.format(**values) + (words.unreadable.format(count=unreadable) if unreadable else ""))
+        told.append(counted(words.vectors, **values) + (counted(words.unreadable, count=unreadable) if unreadable else ""))
     if report.strangers:
-        told.append(words.strangers.format(count=len(report.strangers)))
+        told.append(counted(words.strangers, count=len(report.strangers)))
+    if report.sample.altered:
+        sample = report.sample
+        values = {"wrong": sum(sample.altered.values()), "all": sample.compared, "collections": len(sample.altered)}
+        told.append(counted(words.altered, **values))
     if report.text:
-        told.append(words.text.format(documents=_counted(report.text, language)))
+        told.append(counted(words.text, documents=_counted(report.text, language)))
     return told
 
 
 def _counted(apart: Apart, language: Language) -> str:
-    return WORDS[language].counted.format(missing=apart.missing, extra=apart.extra, stale=apart.stale)
+    return counted(WORDS[language].counted, missing=apart.missing, extra=apart.extra, stale=apart.stale)
 
 
 async def mend(settings: Settings, place: Place, report: DriftReport) -> None:
@@ -92,6 +140,9 @@ async def mend(settings: Settings, place: Place, report: DriftReport) -> None:
 
 
 async def _order(jobs: Jobs, prefix: str, report: DriftReport) -> None:
+    wrong = sorted(report.sample.altered)
+    if wrong:  # before the others: what is missing or extra in them goes with it
+        await jobs.order("drift", f"{prefix}:rebuild", {"collections": wrong, "rebuild": True})
     names = sorted(report.collections)
     for start in range(0, len(names), AT_A_TIME):
         await jobs.order("drift", f"{prefix}:{start}", {"collections": names[start : start + AT_A_TIME]})
@@ -105,4 +156,8 @@ def _ended(rows: Sequence[JobRow]) -> bool:
 
 
 def _progress(rows: Sequence[JobRow]) -> str:
-    return f"the running bot mends the drift: {sum(row.state == 'done' for row in rows)} of {len(rows)} jobs done"
+    return counted(
+        "the running bot mends the drift: {done:,} of {all:job|jobs} done",
+        done=sum(row.state == "done" for row in rows),
+        all=len(rows),
+    )

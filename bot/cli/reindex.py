@@ -17,7 +17,7 @@ from bot.cli.place import ChannelOption, DataOption, Place, chosen_place, whose
 from bot.cli.shell import CommandFailed, ConfigOption, err, out
 from bot.cli.terminal import styled
 from config.settings import Settings, load_settings
-from memory import JobRow, WallClock, doubt_index, inspect_memory, job_desk
+from memory import JobRow, WallClock, counted, doubt_index, inspect_memory, job_desk
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 
@@ -48,7 +48,8 @@ def reindex_command(
         out.print("the running bot has been asked: `ricordo jobs --kind reindex` shows how far it is")
         return
     taken = time.perf_counter() - began
-    out.print(styled(f"{documents:,} documents of {place.title} were indexed anew in {taken:.1f} s"))
+    told = "{documents:document|documents} of {title} indexed anew in {taken:.1f} s"
+    out.print(styled(counted(told, documents=documents, title=place.title, taken=taken)))
 
 
 async def _reindexed(settings: Settings, place: Place, *, whole: bool) -> int | None:
@@ -89,4 +90,4 @@ def _done(rows: Sequence[JobRow]) -> int:
 
 
 def _told(rows: Sequence[JobRow]) -> str:
-    return f"the running bot has indexed {_done(rows):,} documents anew"
+    return counted("the running bot has indexed {done:document|documents} anew", done=_done(rows))

@@ -68,6 +68,7 @@ def setup_command(
     talk.tell("welcome")
     answers = _answers(talk, former)
     written = _written(path, answers.plain, force=force)
+    talk.written = True
     secrets = _write_secrets(path, answers.secret) if answers.secret else None
     for name, values in written:
         talk.tell(name, **values)

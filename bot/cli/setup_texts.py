@@ -107,5 +107,9 @@ TEXTS: dict[str, dict[Language, str]] = {
         "en": "the answers ended before the questions; nothing was written",
         "it": "le risposte sono finite prima delle domande; nulla è stato scritto",
     },
+    "ended_written": {
+        "en": "the answers ended before the questions; what was written stays, `ricordo login` connects the account",
+        "it": "le risposte sono finite prima delle domande; quel che è scritto resta, `ricordo login` collega l'account",
+    },
 }
 YES: dict[Language, tuple[str, str]] = {"en": ("y", "n"), "it": ("s", "n")}

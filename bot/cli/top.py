@@ -24,7 +24,7 @@ from bot.cli.shell import ConfigOption, JsonOption, out, print_json
 from bot.cli.terminal import day, printable, styled
 from bot.cli.top_texts import TOP, TopWords
 from config.settings import load_settings
-from memory import WallClock
+from memory import WallClock, counted
 
 try:
     import termios
@@ -148,12 +148,12 @@ def _figures(look: Look, language: Language) -> Iterator[tuple[str, RenderableTy
     paces = zip(look.present.heard, SPANS, strict=True)
     chat = [words.pace.format(pace=heard / span, span=span) for heard, span in paces]
     if waiting := running.get("waiting_events", 0):
-        chat.append(words.unread.format(count=waiting))
+        chat.append(counted(words.unread, count=waiting))
     yield words.chat, Text(" · ".join(chat))
-    yield words.memory, words.sums.format(**look.sums)
+    yield words.memory, counted(words.sums, **look.sums)
     dead = look.present.jobs.get("dead", 0)
     lag = words.lag.format(lag=lag_told(look.present.lag_jobs, look.present.lag_seconds, language))
-    buried = f" · {words.dead.format(count=dead)}" if dead else ""
+    buried = f" · {counted(words.dead, count=dead)}" if dead else ""
     yield words.jobs, Text(lag + buried, style="yellow" if dead else "")
     if look.running is not None:
         yield from _running(running, words)
@@ -172,12 +172,12 @@ def _running(running: Mapping[str, Any], words: TopWords) -> Iterator[tuple[str,
     yield words.times, " · ".join(told) or words.no_turn_yet
     if lost := _lost(counts, words):
         yield words.hearing, Text(" · ".join(lost), style="yellow")
-    missing = ", ".join(words.missing.format(name=name, count=count) for name, count in running["missing_sources"].items())
+    missing = ", ".join(counted(words.missing, name=name, count=count) for name, count in running["missing_sources"].items())
     degraded = running["degraded_turns"]
-    text = words.degraded_turns.format(count=degraded) + (f" ({missing})" if missing else "") if degraded else words.no_turn
+    text = counted(words.degraded_turns, count=degraded) + (f" ({missing})" if missing else "") if degraded else words.no_turn
     yield words.degraded, Text(text, style="yellow" if degraded else "")
     tokens = running["tokens"]
-    yield words.tokens, words.tokens_told.format(read=tokens["prompt"], written=tokens["completion"])
+    yield words.tokens, counted(words.tokens_told, read=tokens["prompt"], written=tokens["completion"])
     if failures := counts.get("failures", 0):
         yield words.failures, Text(words.failures_told.format(count=failures), style="red")
 
@@ -185,10 +185,10 @@ def _running(running: Mapping[str, Any], words: TopWords) -> Iterator[tuple[str,
 def _lost(counts: Mapping[str, int], words: TopWords) -> list[str]:
     """Return what was not heard and what was not said, none of it where all is well."""
     told = {"dropped": words.dropped, "repaired": words.repaired, "repairs_failed": words.unrepaired}
-    lost = [text.format(count=counts[name]) for name, text in told.items() if counts.get(name)]
+    lost = [counted(text, count=counts[name]) for name, text in told.items() if counts.get(name)]
     if unsaid := _with(counts, "unsaid_"):
         reasons = ", ".join(f"{count:,} {printable(reason, 40)}" for reason, count in unsaid)
-        lost.append(words.unsaid.format(count=sum(count for _, count in unsaid), reasons=reasons))
+        lost.append(counted(words.unsaid, count=sum(count for _, count in unsaid), reasons=reasons))
     return lost
 
 
@@ -204,11 +204,8 @@ def _turn(look: TurnLook, language: Language) -> Iterator[RenderableType]:
     took = look.running.get("milliseconds", {}).get("total", turn.reply_seconds * 1000)
     sent = turn.reply_state == "sent"
     reason = printable(turn.reply_reason, 60)
-    shown = (
-        printable(turn.reply, _LONGEST)
-        if turn.reply
-        else f"{words.said_once.get(turn.reply_state, turn.reply_state)}{f': {reason}' if reason else ''}"
-    )
+    state = words.gone if sent else words.said_once.get(turn.reply_state, turn.reply_state)
+    shown = printable(turn.reply, _LONGEST) if turn.reply else f"{state}{f': {reason}' if reason else ''}"
     told = Text.assemble((shown, "bold" if sent else "yellow"), (f"  {took:,.0f} ms" if took >= 1 else "", "dim"))
     yield _row(Text("       ▸ " if sent else "       ✗ ", style="green" if sent else "yellow"), told)
     for quote in look.memories:

@@ -121,13 +121,24 @@ def ids(folder: Path) -> dict[str, set[str]]:
     """
     if not exists(folder):
         return {}
-    _await_release(folder)
     found: dict[str, set[str]] = {}
-    file = (folder / _DATABASE).absolute().as_uri()
-    with closing(sqlite3.connect(f"{file}?mode=ro", uri=True, timeout=10)) as connection:
+    with reading(folder) as connection:
         for name, identity in connection.execute(_IDS):
             found.setdefault(name, set()).add(identity)
     return found
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Give the database of a folder for reading alone, also while another process works in it.
+
+    Raises:
+        sqlite3.DatabaseError, OSError: it cannot be read.
+    """
+    _await_release(folder)
+    file = (folder / _DATABASE).absolute().as_uri()
+    with closing(sqlite3.connect(f"{file}?mode=ro", uri=True, timeout=10)) as connection:
+        yield connection
 
 
 def sweep(folder: Path) -> None:

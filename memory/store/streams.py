@@ -66,6 +66,17 @@ def home(connection: Connection, stream_id: str) -> str:
     return joined or clean(stream_id)
 
 
+def one_with(connection: Connection, stream_id: str) -> list[str]:
+    """Return the ids of all that makes one stream with this one: what was joined, and what will be, while it is temporary."""
+    row = row_for(connection, stream_id)
+    if row is None:
+        return [clean(stream_id)]
+    columns = STREAM.c
+    open_ones = (columns.temporary.is_(True), columns.ended_at.is_(None), columns.joined_to.is_(None))
+    others = select(columns.id).where(*open_ones if row.temporary else (columns.joined_to == row.id,), columns.id != row.id)
+    return [row.id, *connection.scalars(others.order_by(columns.id))]
+
+
 def stream_for(connection: Connection, stream_id: str) -> Stream:
     """Return the stream that an id stands for: a joined temporary one gives the real one.
 

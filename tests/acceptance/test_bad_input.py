@@ -73,8 +73,8 @@ def test_bad_lines_among_good_ones_are_counted_with_number_and_reason_and_lose_n
     )
     done = ricordo("replay", log, "--out", "out", "--show", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 times" in done.stdout or "1 lines older than the line before" in done.stdout
-    assert "1 messages whose id was there before" in done.stdout
+    assert "1 time counted" in done.stdout or "1 line older than the line before" in done.stdout
+    assert "1 message whose id was there before" in done.stdout
     assert "2 lines could not be read and were skipped" in done.stdout
     assert "line 3: not JSON" in done.stdout
     assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout), "what a terminal obeys stays out of it"
@@ -91,7 +91,7 @@ def test_a_packed_log_that_breaks_off_gives_what_could_be_unpacked(tmp_path: Pat
     (tmp_path / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     done = ricordo("import", "cut.jsonl.gz", "--out", "chat2.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 packed files that break off" in done.stdout
+    assert "1 packed file that breaks off" in done.stdout
     assert (tmp_path / "chat2.jsonl").read_text().count("\n") > 500
 
 

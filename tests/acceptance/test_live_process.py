@@ -39,6 +39,24 @@ async def test_the_model_is_asked_with_the_memory_block_and_its_words_are_posted
         assert "serra" in str(llm.requests[-1]["messages"])
 
 
+async def test_a_killed_bot_that_starts_again_knows_what_its_answers_have_cost(twitch: FakeTwitch, tmp_path: Path) -> None:
+    async with FakeLlmServer([Answer(text="Sono qui!")]) as llm:
+        config = a_config(tmp_path, twitch, llm=llm.url)
+        config.write_text(config.read_text(encoding="utf-8") + "calls_per_stream = 1\ntools = false\n", encoding="utf-8")
+        async with a_bot(config, twitch) as first:
+            await twitch.chat("alice", "memo ci sei?")
+            assert await twitch.posted(1) == ["Sono qui!"]
+            await lines_in(tmp_path, 2)  # the turn is recorded
+            first.process.kill()
+            await first.process.wait()
+        await twitch.until(lambda: not twitch.subscriptions)
+        async with a_bot(config, twitch) as second:
+            await twitch.chat("alice", "memo ci sei ancora?")
+            await second.wrote("allowance_spent")
+            assert await second.stop() == 0
+        assert len(llm.requests) == 1
+
+
 async def test_a_second_bot_on_the_same_data_is_refused_with_its_own_exit_code(twitch: FakeTwitch, tmp_path: Path) -> None:
     config = a_config(tmp_path, twitch)
     async with a_bot(config, twitch) as first:

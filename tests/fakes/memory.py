@@ -11,6 +11,8 @@ from memory import (
     KnownViewer,
     Line,
     Memory,
+    ModelSpent,
+    ModelUse,
     Plan,
     Recall,
     StateCall,
@@ -82,6 +84,13 @@ class FakeMemory(Memory):
     async def newest_lines(self, limit: int) -> list[str]:
         self._call("newest_lines")
         return [*(line.id for batch in self.cut_off for line in batch.lines), *self.lines][-limit:]
+
+    async def spent(self, stream_id: str) -> ModelSpent:
+        self._call("spent")
+        return ModelSpent(calls=0, tokens=0, hour=())
+
+    async def note_spent(self, uses: Sequence[ModelUse]) -> None:
+        self._call("note_spent")
 
     def waiting(self, lines: int) -> None:
         self.log.append("waiting")

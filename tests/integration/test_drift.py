@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,11 +12,22 @@ from typing import Any
 import pytest
 from builders_backup import change, look
 from builders_cli import ricordo
-from builders_memory import a_past_stream, asked, opened
-from builders_recall import CHANNEL, a_stream
+from builders_memory import a_past_stream, asked, opened, tell
+from builders_recall import CHANNEL, a_batch, a_message, a_stream
+from fakes.hash_embedder import HashEmbedder
 
 from bot.app import remember_channel
-from memory import Apart, DriftReport, Memory, MemorySettings, UseEmbedder, WallClock, measure_drift, open_memory
+from memory import (
+    Apart,
+    DriftReport,
+    Memory,
+    MemorySettings,
+    UseEmbedder,
+    WallClock,
+    compare_sample,
+    measure_drift,
+    open_memory,
+)
 from memory.store.chroma import ChromaIndex
 
 
@@ -81,14 +93,94 @@ def test_doctor_tells_the_drift_and_mends_it(data: Path, tmp_path: Path) -> None
     assert told.returncode == 1
     (drift,) = _findings(told.stdout)
     assert drift["text"] == (
-        "vector index: 1 documents missing, 1 extra, 1 stale in 3 collections; "
-        "1 collections of which the database knows nothing; full text: 1 documents missing, 0 extra, 1 stale"
+        "vector index: 1 document missing, 1 extra, 1 stale in 3 collections; "
+        "1 collection of which the database knows nothing; full text: 1 document missing, 0 extra, 1 stale"
     )
     assert "doctor --fix" in drift["advice"]
     told = ricordo("doctor", "--fix", "--json", cwd=tmp_path)
     assert told.returncode == 0, told.stdout
     assert [(one["state"], one["advice"]) for one in _findings(told.stdout)] == [("note", "mended"), ("ok", "")]
     assert asyncio.run(measure_drift(data, MODEL)) == DriftReport()
+
+
+def _flip(data: Path, *names: str) -> None:
+    """Give some collections other numbers under the same ids."""
+    of = "SELECT 'persistent://default/default/' || id FROM collections WHERE name IN ('{}')".format("', '".join(names))  # noqa: S608 - our own words
+    for folder in (data / "chroma").rglob("chroma.sqlite3"):
+        change(folder, f"UPDATE embeddings_queue SET vector = randomblob(length(vector)) WHERE topic IN ({of})")  # noqa: S608 - the same
+
+
+async def test_an_index_as_it_was_written_is_of_its_words_whatever_is_chosen(data: Path) -> None:
+    for seed in range(5):
+        sample = await compare_sample(data, _EMBEDDER, seed=seed)
+        assert (sample.compared, dict(sample.altered)) == (6, {})
+    assert (await compare_sample(data, _EMBEDDER, most=2)).compared == 2
+
+
+async def test_changed_numbers_are_drift_of_their_own_kind(data: Path) -> None:
+    _flip(data, "viewer-101")
+    assert not await measure_drift(data, MODEL)  # ids and counts are right
+    assert dict((await compare_sample(data, _EMBEDDER)).altered) == {"viewer-101": 2}
+
+
+async def test_where_one_collection_differs_all_of_its_folder_are_looked_at(data: Path) -> None:
+    _flip(data, "viewer-101", "viewer-202")
+    for seed in range(4):
+        sample = await compare_sample(data, _EMBEDDER, most=2, seed=seed)  # one document a folder
+        assert set(sample.altered) == {"viewer-101", "viewer-202"}
+
+
+async def test_vectors_of_a_graph_are_compared_too_and_one_that_is_no_graph_is_altered(tmp_path: Path) -> None:
+    embedder = HashEmbedder(dimension=32)
+    lines = [a_message(f"m{n}", f"nel mulino la ruota {n} macina farina di castagne", after=-7000 + n) for n in range(1200)]
+    async with opened(tmp_path, embedder) as memory:
+        await memory.begin_stream(a_stream("s0", after=-7200))
+        for start in range(0, len(lines), 20):
+            await tell(memory, a_batch(*lines[start : start + 20], stream_id="s0"))
+        await memory.run_jobs()
+    (graph,) = (tmp_path / "chroma" / "streams").rglob("data_level0.bin")
+    whole = await compare_sample(tmp_path, embedder, seed=1)
+    assert whole.compared >= 3
+    assert not whole.altered
+    _, _, _, _, each, label_at, vector_at = struct.unpack_from("<iQQQQQQ", graph.with_name("header.bin").read_bytes())
+    written = graph.read_bytes()
+    flipped = bytes(byte ^ 0x40 * (vector_at <= place % each < label_at) for place, byte in enumerate(written))
+    graph.write_bytes(flipped)
+    assert await _ever_altered(tmp_path, embedder) == {"stream-s0"}
+    graph.write_bytes(written[: len(written) // 2])
+    assert await _ever_altered(tmp_path, embedder) == {"stream-s0"}
+    graph.write_bytes(written)
+    assert await _ever_altered(tmp_path, embedder) == set()
+    graph.with_name("index_metadata.pickle").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    assert await _ever_altered(tmp_path, embedder) == {"stream-s0"}
+
+
+async def _ever_altered(data: Path, embedder: HashEmbedder) -> set[str]:
+    return {name for seed in range(4) for name in (await compare_sample(data, embedder, seed=seed)).altered}
+
+
+def test_doctor_tells_altered_vectors_and_makes_them_anew(data: Path, tmp_path: Path) -> None:
+    _flip(data, "viewer-101", "viewer-202")
+    told = ricordo("doctor", "--json", cwd=tmp_path)
+    assert told.returncode == 1
+    (drift,) = _findings(told.stdout)
+    assert "not those of their words: 4 of 6 sampled, in 2 collections" in drift["text"]
+    assert ricordo("doctor", "--sample", "0", cwd=tmp_path).returncode == 0  # then nobody looks
+    told = ricordo("doctor", "--fix", "--json", cwd=tmp_path)
+    assert told.returncode == 0, told.stdout
+    mended, after = _findings(told.stdout)
+    assert (mended["advice"], after["state"]) == ("mended", "ok")
+    assert "6 sampled vectors are those of their words" in after["text"]
+    assert not asyncio.run(compare_sample(data, _EMBEDDER)).altered
+
+
+async def test_the_running_bot_makes_altered_vectors_anew(data: Path, tmp_path: Path) -> None:
+    _flip(data, "viewer-101")
+    async with _running(data) as memory:
+        told = await asyncio.to_thread(ricordo, "doctor", "--fix", "--json", cwd=tmp_path)
+        assert told.returncode == 0, told.stdout + told.stderr
+        assert [(one["state"], one["advice"]) for one in _findings(told.stdout)] == [("note", "mended"), ("ok", "")]
+        assert "Birba" in (await memory.recall(asked("come si chiama il mio gatto?"))).block.text
 
 
 def _findings(shown: str) -> list[dict[str, Any]]:

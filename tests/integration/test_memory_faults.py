@@ -60,7 +60,7 @@ async def test_jobs_that_gave_up_are_a_problem_of_health_with_what_to_do(tmp_pat
         await memory.run_jobs()
         assert [job.kind for job in await memory.jobs(state="dead")] == ["index"]
         health = await memory.health()
-        assert health.problems == ("1 jobs gave up: see `ricordo jobs --state dead`, then retry or bury them",)
+        assert health.problems == ("1 job gave up: see `ricordo jobs --state dead`, then retry or bury",)
 
 
 async def test_with_a_hung_embedder_the_words_still_find_and_the_answer_is_in_time(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_an_index_that_was_lost_is_built_anew_from_sql(tmp_path: Path) -> 
         assert "Birba" in first.block.text  # by its words
         embedder.fail = True
         await memory.run_jobs()
-        assert "1 collections of the index are lost" in " ".join((await memory.health()).problems)
+        assert "1 collection of the index lost" in " ".join((await memory.health()).problems)
         embedder.fail = False
         await memory.run_jobs()
         assert (await memory.health()).problems == ()

@@ -15,7 +15,7 @@ RIGHT = asks("memory_correct", old="Birba", new="Briciola")
 async def test_a_correction_replaces_the_words_and_is_confirmed_without_them(tmp_path: Path) -> None:
     async with a_talk(tmp_path, RIGHT, says("Ok, non Birba ma Briciola!")) as talk:
         said = await talk.hears(to_bot("no, il mio gatto si chiama Briciola"))
-        assert said == ["Corretto: 1 messaggi."]
+        assert said == ["Corretto: 1 messaggio."]
         await talk.chat.memory.run_jobs()
         held = str(await talk.chat.memory.export("id-alice"))
         assert "Birba" not in held

@@ -51,10 +51,10 @@ def data(built: Path, tmp_path: Path) -> Path:
 def test_a_viewer_is_forgotten_down_to_the_bytes(run: Run, data: Path) -> None:
     code, shown, _ = run("forget", "--viewer", "@ALICE", "--yes")
     assert code == 0
-    assert "forgotten of Alice: 1 messages, 0 replies, 3 memories, 0 records; every file was cleaned" in shown
+    assert "forgotten of Alice: 1 message, 0 replies, 3 memories, 0 records; every file was cleaned" in shown
     assert files_with(data, "Birba") == []
     assert files_with(data, "Nerone") != []
-    assert "forget of 101 by the administrator: 1 messages" in run("audit")[1]
+    assert "forget of 101 by the administrator: 1 message" in run("audit")[1]
     assert run("audit", "--viewer", "bob")[1] == "nothing was erased, corrected or noted yet\n"
 
 
@@ -96,7 +96,7 @@ def test_an_order_about_what_there_is_not_fails_and_changes_nothing(run: Run, or
 
 @pytest.mark.usefixtures("data")
 def test_who_is_opted_out_by_hand_is_unknown_afterwards(run: Run) -> None:
-    assert "opted out; forgotten of Alice: 1 messages" in run("forget", "--viewer", "alice", "--opt-out", "--yes")[1]
+    assert "opted out; forgotten of Alice: 1 message" in run("forget", "--viewer", "alice", "--opt-out", "--yes")[1]
     code, _, told = run("export", "--viewer", "alice")
     assert code == 1
     assert "nobody called 'alice' is remembered" in told
@@ -105,7 +105,7 @@ def test_who_is_opted_out_by_hand_is_unknown_afterwards(run: Run) -> None:
 def test_words_are_corrected_and_the_old_ones_leave_the_files(run: Run, data: Path) -> None:
     code, shown, _ = run("correct", "--viewer", "alice", "--old", "Birba", "--new", "Luna")
     assert code == 0
-    assert "corrected of Alice: 1 messages" in shown
+    assert "corrected of Alice: 1 message" in shown
     assert files_with(data, "Birba") == []
     assert json.loads(run("correct", "--id", "m1", "--new", "ho un cane", "--json")[1])["lines"] == 1
     assert [entry["verb"] for entry in json.loads(run("audit", "--json")[1])] == ["correct", "correct"]
@@ -115,7 +115,7 @@ def test_words_are_corrected_and_the_old_ones_leave_the_files(run: Run, data: Pa
 def test_an_export_holds_what_is_held_of_one_viewer_and_nobody_else(run: Run, tmp_path: Path) -> None:
     code, shown, _ = run("export", "--viewer", "alice", "--out", "alice.json")
     assert code == 0
-    assert "1 messages, 2 memories" in shown  # what was said, and the fact in it
+    assert "1 message, 2 memories" in shown  # what was said, and the fact in it
     text = (tmp_path / "alice.json").read_text(encoding="utf-8")
     held = json.loads(text)
     assert held["viewer"]["names"][0]["name"] == "Alice"

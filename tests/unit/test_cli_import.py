@@ -25,7 +25,7 @@ def test_the_summary_counts_and_shows_the_first_skipped_lines(tmp_path: Path) ->
     assert "2 more" in done.output
     assert "duplicate" not in done.output.split("skipped")[0].split("warning")[0]
     assert "1 PING" in done.output
-    assert "emote positions outside the text" in done.output
+    assert "1 emote position outside the text" in done.output
 
 
 def test_scripts_get_json(tmp_path: Path) -> None:

@@ -131,9 +131,9 @@ def test_jobs_are_listed_by_state_and_kind(run: Run, data: Path) -> None:
 def test_jobs_are_buried_and_tried_again(run: Run, data: Path) -> None:
     _spoil(data)
     assert "buried by hand" not in run("jobs", "--state", "dead")[1]
-    assert run("jobs", "bury", "1")[1] == "1 jobs buried\n"
+    assert run("jobs", "bury", "1")[1] == "1 job buried\n"
     assert "buried by hand" in run("jobs", "--state", "dead")[1]
-    assert "1 jobs due again" in run("jobs", "retry", "1")[1]
+    assert "1 job due again" in run("jobs", "retry", "1")[1]
     code, _, told = run("jobs", "retry", "1", "999")
     assert code == 1
     assert "1 of 2 jobs due again" in told
@@ -162,7 +162,7 @@ def test_jobs_say_what_why_since_when_and_when_they_are_tried_again(run: Run, da
     first = " ".join(shown.splitlines()[1].split())
     assert first.startswith("2 ")
     assert "ready 3 1970-01-01 00:00 2100-01-01 00:00 temporary: ModelUnavailable: the endpoint is away" in first
-    assert "lag: 1 jobs wait, the oldest since" in shown
+    assert "lag: 1 job waits, the oldest since" in shown
 
 
 def test_what_jobs_wait_for_is_told_by_jobs_and_doctor(run: Run, data: Path) -> None:
@@ -186,7 +186,7 @@ def test_draining_runs_what_is_due_and_says_what_is_left(run: Run, data: Path) -
     _change(data, "UPDATE memory_job SET state = 'ready', attempts = 1, run_after = 4102444800000 WHERE id = 1")
     code, shown, told = run("jobs", "drain")
     assert code == 1
-    assert shown == "0 jobs ran, 1 wait, 0 are dead\n"
+    assert shown == "0 jobs ran, 1 waits, 0 are dead\n"
     assert "`ricordo jobs` says why" in told
 
     async def with_a_bot() -> int:
@@ -211,7 +211,7 @@ def _spoil(data: Path) -> None:
 def test_a_change_of_model_is_mended_by_reindex(run: Run, data: Path) -> None:
     code, shown, _ = run("reindex")
     assert code == 0
-    assert f"documents of {CHANNEL.name} were indexed anew" in shown
+    assert f"documents of {CHANNEL.name} indexed anew" in shown
     assert "use-m3" in json.loads(run("memory", "stats", "--json")[1])["embedder"]
     (data / "channel.json").unlink()
     code, _, told = run("reindex")

@@ -91,7 +91,7 @@ async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) ->
     _change(place, "UPDATE memory_job SET state = 'ready', created_at = 0")
     _, index, _, jobs = await check_memory(place, None)
     assert (index.state, jobs.state) == ("note", "note")
-    assert "documents have no vector yet" in index.text
+    assert "without a vector yet" in index.text
     _change(place, "UPDATE memory_job SET state = 'dead'")
     jobs = (await check_memory(place, None))[3]
     assert jobs.state == "wrong"
@@ -103,7 +103,7 @@ async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) ->
 async def test_an_index_that_was_compared_lately_says_when_and_one_that_is_gone_says_so(tmp_path: Path) -> None:
     place = await _a_memory(tmp_path / "m")
     drift = (await check_memory(place, None))[2]
-    assert (drift.what, drift.state) == ("drift", "note")
+    assert (drift.what, drift.state) == ("last comparison", "note")
     _change(place, "UPDATE memory_job SET kind = 'drift', state = 'done' WHERE id = (SELECT min(id) FROM memory_job)")
     drift = (await check_memory(place, None))[2]
     assert (drift.state, "was compared with the database" in drift.text) == ("ok", True)

@@ -24,7 +24,7 @@ def typed(text: str, *, by: str = "alice", seconds: float = 20, badges: tuple[st
 async def test_moderators_may_forget_anybody(tmp_path: Path, badges: tuple[str, ...], give: type) -> None:
     async with a_chat(tmp_path) as chat:
         said = await chat.play(give(FORGET_BOB, by="carl", badges=badges))
-        assert said == ["Fatto: 1 cose di Bob dimenticate."]
+        assert said == ["Fatto: ho dimenticato 1 cosa di Bob."]
         held = await chat.held()
         assert "Nerone" not in held
         assert "Birba" in held
@@ -51,7 +51,7 @@ async def test_a_viewer_is_refused_in_silence_and_nothing_changes(tmp_path: Path
 )
 async def test_a_viewer_may_forget_their_own(tmp_path: Path, text: str) -> None:
     async with a_chat(tmp_path, language="en") as chat:
-        assert await chat.play(typed(text)) == ["Done: 1 things forgotten."]
+        assert await chat.play(typed(text)) == ["Done: 1 thing forgotten."]
         held = await chat.held()
         assert "Birba" not in held
         assert "Nerone" in held
@@ -62,7 +62,7 @@ async def test_forgetting_oneself_is_confirmed_in_live_chat(tmp_path: Path) -> N
         [asked] = await chat.play(typed("!forgetme"))
         assert "!forgetme sì" in asked
         assert "Birba" in await chat.held()
-        assert await chat.play(typed("!forgetme yes", seconds=30)) == ["Fatto: 1 cose dimenticate."]
+        assert await chat.play(typed("!forgetme yes", seconds=30)) == ["Fatto: 1 cosa dimenticata."]
         assert "Birba" not in await chat.held()
 
 
@@ -104,7 +104,7 @@ async def test_in_a_log_that_speaks_typed_commands_take_effect_without_a_word(tm
 async def test_a_correction_takes_the_commands_id_along(tmp_path: Path) -> None:
     async with a_chat(tmp_path) as chat:
         said = await chat.play(order("!correct @Alice gatto si chiama Birba -> cane si chiama Zorro", id_="cmd1"))
-        assert said == ["Corretto: 1 messaggi."]
+        assert said == ["Corretto: 1 messaggio."]
         [document] = await chat.memory.documents_of("id-alice")
         assert (document.text, document.provenance) == ("il mio cane si chiama Zorro", ("a1", "cmd1"))
 
@@ -124,18 +124,18 @@ async def test_moderators_hear_counts_and_ids_by_which_to_forget(tmp_path: Path)
             StateCall(at=at(4), tool="note_set", arguments={"id": "n", "viewer": "id-bob", "text": "x"})
         )
         [told] = await chat.play(typed("!memories @bob", by="carl", badges=MOD))
-        assert told.startswith("Di Bob: 1 messaggi, 0 fatti, 0 cose dette su altri, 1 annotazioni. Le ultime: #")
+        assert told.startswith("Di Bob: 1 messaggio, 0 fatti, 0 cose dette su altri, 1 annotazione. Le ultime: #")
         assert "Nerone" not in told
         shown_id = told.rsplit("#", 1)[1]
         assert await chat.play(typed(f"!forget #{shown_id}", by="carl", badges=MOD, seconds=30)) == [
-            "Fatto: 1 cose di Bob dimenticate."
+            "Fatto: ho dimenticato 1 cosa di Bob."
         ]
 
 
 async def test_viewers_hear_how_much_is_known_of_them_alone(tmp_path: Path) -> None:
     async with a_chat(tmp_path) as chat:
         [told] = await chat.play(typed("!whatdoyouknow"))
-        assert told.startswith("Di te conservo 1 messaggi, 0 fatti e 0 annotazioni.")
+        assert told.startswith("Di te conservo 1 messaggio, 0 fatti e 0 annotazioni.")
         assert await chat.play(typed("!cosasai", by="dora")) == ["Di te non conservo nulla."]
 
 
@@ -225,7 +225,7 @@ async def test_moderators_are_told_how_to_order(tmp_path: Path) -> None:
 
 async def test_a_moderator_forgets_the_last_message_of_anybody(tmp_path: Path) -> None:
     async with a_chat(tmp_path) as chat:
-        assert await chat.play(typed("!forget last", by="dora", badges=MOD)) == ["Fatto: 1 cose di Carl dimenticate."]
+        assert await chat.play(typed("!forget last", by="dora", badges=MOD)) == ["Fatto: ho dimenticato 1 cosa di Carl."]
         assert "Panda" not in await chat.held()
 
 
@@ -240,4 +240,4 @@ async def test_whoever_was_asked_to_confirm_may_not_make_the_bot_ask_without_end
     async with a_chat(tmp_path) as chat:
         flood = [typed("!forgetme", seconds=20 + tenth / 10) for tenth in range(10)]
         assert len(await chat.play(*flood)) == 1
-        assert await chat.play(typed("!forgetme yes", seconds=21)) == ["Fatto: 1 cose dimenticate."]
+        assert await chat.play(typed("!forgetme yes", seconds=21)) == ["Fatto: 1 cosa dimenticata."]

@@ -187,7 +187,7 @@ async def test_the_broadcaster_has_the_files_read_again(tmp_path: Path) -> None:
         (folder / "a.md").write_text("---\nid: faro\ntitle: Il faro\naliases: [Faro]\n---\nSpento da anni.\n", encoding="utf-8")
         assert await chat.play(typed("!reload")) == []  # a moderator
         [said] = await chat.play(typed("!ricarica", by="casa", seconds=25, badges=OWNER))
-        assert said == "Riletto: 1 voci del canone sono cambiate."
+        assert said == "Riletto: 1 voce del canone è cambiata."
         assert [one.name for one in played] == ["Faro"]
         (folder / "a.md").write_text("senza intestazione", encoding="utf-8")
         [said] = await chat.play(typed("!reload", by="casa", seconds=30, badges=OWNER))

@@ -116,6 +116,15 @@ def test_answers_that_end_too_early_write_nothing(run: Run, tmp_path: Path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+def test_answers_that_end_behind_the_writing_leave_it_and_say_how_to_go_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(monkeypatch, *ANSWERS[:-1])
+    code, _, told = run("setup", "--language", "it")
+    assert (code, "quel che è scritto resta" in told, "nulla è stato scritto" in told) == (2, True, False)
+    assert written(tmp_path)["twitch"]["channel"] == "casa"
+
+
 def test_a_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     answers(monkeypatch, *ANSWERS)

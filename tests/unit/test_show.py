@@ -54,6 +54,9 @@ def test_a_replay_in_which_nobody_addresses_the_bot_says_how_to_make_it_speak(ru
     assert code == 0
     assert "2 messages, 1 stream, 2 viewers" in shown
     assert "persona.aliases" in shown
+    assert "the memory was searched in no turn" in shown
+    _, again, _ = run("replay", log, "--out", "out")
+    assert "0 turns beside 2 turns that this folder had before, " in again
 
 
 def test_hostile_chat_does_not_reach_the_terminal() -> None:
@@ -80,8 +83,8 @@ def test_what_was_wrong_with_lines_is_counted_and_the_first_are_named() -> None:
     report.warn("time_went_back")
     report.skip(7, "not JSON: \x1b")
     assert troubles(report) == [
-        "warning: 1 lines older than the line before",
-        "warning: 1 lines could not be read and were skipped",
+        "warning: 1 line older than the line before",
+        "warning: 1 line could not be read and was skipped",
         "  line 7: not JSON:",
     ]
 

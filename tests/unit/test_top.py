@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from builders_cli import Run
 from builders_memory import opened, tell
@@ -90,7 +91,7 @@ def test_it_speaks_italian_where_that_is_asked_for() -> None:
     ]
     text = shown(a_look(*turns, running=RUNNING, dead=2), "it")
     for told in (
-        "acceso dal 1 mar 2026", "2.5 messaggi/s in 10 s", "1,200 non ancora letti", "1 spettatori",
+        "acceso dal 1 mar 2026", "2.5 messaggi/s in 10 s", "1,200 non ancora letti", "1 spettatore",
         "ritardo: 3 lavori in attesa, il più vecchio da 2 min · 2 morti", "9 (2 inviate, 7 in silenzio)",
         "turno intero 900 ms, lento 2,100", "3 turni: la memoria era in ritardo o guasta (recall 2 volte)",
         "1,234 letti · 56 scritti", "1: un difetto, vedi il registro", "└ Anna, 30 gen 2026: la mia gatta",
@@ -125,6 +126,12 @@ def test_a_turn_is_shown_with_its_question_its_memories_and_what_was_missing() -
         "without episode",
     ):
         assert line in text
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "▸ sent, and forgotten since"), ("it", "▸ inviata, e poi dimenticata")])
+def test_a_reply_that_was_sent_and_is_forgotten_says_so(language: Language, told: str) -> None:
+    turn = TurnLook(turn=a_turn(reply=None), asked=(), memories=(), also=(), running={})
+    assert told in shown(a_look(turn), language)
 
 
 def test_a_reply_that_was_not_sent_says_why_and_hostile_chat_commands_no_terminal() -> None:
