@@ -132,7 +132,8 @@ class Retrieval(Section):
     )
     channels: tuple[Literal["dense", "lexical", "exchange", "graph", "recency", "worth", "taken_back"], ...] = Field(
         default=("dense", "lexical", "exchange", "recency", "worth", "taken_back"),
-        description="Ways to look inside a place; exchange: what a line answers, graph: who shares something, taken_back: what was said behind a line.",
+        description="Ways to look inside a place. exchange: what a line answers; graph: who shares something; taken_back: "
+        "what was said right behind a line.",
     )
     viewer_hits: Positive = Field(default=3, description="Hits shown of one viewer's memory at most.")
     episode_hits: Positive = Field(default=3, description="Passages of streams shown at most.")

@@ -6,6 +6,7 @@ from builders_recall import a_line, a_viewer, own_words
 from fakes.memory_reader import InMemoryReader
 
 from memory.channels.exchange import Exchange, shares
+from memory.events import Viewer
 from memory.model import Document
 from memory.rules import load_rules
 
@@ -13,7 +14,7 @@ RULES = load_rules(("it", "en"))
 ALICE, BOB, CARLA = a_viewer("101", "Alice"), a_viewer("202", "Bob"), a_viewer("303", "Carla")
 
 
-def a_talk(*lines: tuple[object, str]) -> tuple[InMemoryReader, list[Document]]:
+def a_talk(*lines: tuple[Viewer, str]) -> tuple[InMemoryReader, list[Document]]:
     reader = InMemoryReader()
     reader.lines["s1"] = [a_line(f"m{number}", text, user=user) for number, (user, text) in enumerate(lines)]
     return reader, [own_words(line.id, line.text) for line in reader.lines["s1"]]
