@@ -49,6 +49,10 @@ class EmbeddingCache:
         """Erase vectors, bytes included: what forgotten texts left here."""
         await self._run(lambda db: self._forget(db, keys))
 
+    async def clear(self) -> None:
+        """Erase all vectors, with the file they lie in."""
+        await self._run(lambda _: self._discard())
+
     async def close(self) -> None:
         """Close the file; closing twice is fine."""
         if self._closed:
@@ -69,9 +73,7 @@ class EmbeddingCache:
             log.warning("embedding_cache_failed", path=str(self._path), error=str(error))
         except sqlite3.DatabaseError as error:
             log.warning("embedding_cache_replaced", path=str(self._path), error=str(error))
-            self._close()
-            for file in self._path.parent.glob(f"{self._path.name}*"):
-                file.unlink(missing_ok=True)
+            self._discard()
         return None
 
     def _open(self) -> sqlite3.Connection:
@@ -116,6 +118,11 @@ class EmbeddingCache:
             db.executemany("DELETE FROM vector WHERE key = ?", [(key,) for key in keys])
             self._rows -= db.total_changes - before
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _discard(self) -> None:
+        self._close()
+        for file in self._path.parent.glob(f"{self._path.name}*"):
+            file.unlink(missing_ok=True)
 
     def _close(self) -> None:
         connection, self._db = self._db, None
