@@ -7,6 +7,8 @@ from builders_plan import person
 
 from memory.model import KnownViewer
 from memory.names import NameIndex, name_key, parts_of
+from memory.rules import load_rules
+from memory.targets import Around, named_in
 
 
 def a_viewer(viewer_id: str, login: str, name: str | None = None, former: tuple[str, ...] = ()) -> KnownViewer:
@@ -26,6 +28,14 @@ def test_login_and_display_name_find_their_viewer_whatever_the_case() -> None:
 def test_underscores_and_digits_tell_people_apart() -> None:
     index = NameIndex([a_viewer("1", "sal_e"), a_viewer("2", "sale"), a_viewer("3", "sale2")])
     assert [ids(index, name) for name in ("sal_e", "sale", "sale2")] == [{"1"}, {"2"}, {"3"}]
+
+
+def test_a_name_in_two_words_that_two_viewers_have_means_nobody() -> None:
+    index = NameIndex([a_viewer(id_, "theboss", "TheBoss") for id_ in ("1", "2")])
+    rules = load_rules(("en",))
+    assert named_in("where does the boss live", Around(index=index, ids=frozenset(), bot_id="0"), rules) == {}
+    around = Around(index=index, ids=frozenset({"2"}), bot_id="0")
+    assert list(named_in("where does the boss live", around, rules)) == ["2"]
 
 
 def test_a_recycled_login_belongs_to_its_present_owner() -> None:
