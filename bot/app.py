@@ -110,7 +110,6 @@ def recipe_of(settings: Settings) -> Recipe:
             message_weights={"dense": fusion.message_dense, "lexical": fusion.message_lexical},
             fact_weights={"dense": fusion.fact_dense, "lexical": fusion.fact_lexical},
             recency_prior=fusion.recency_prior,
-            salience_prior=fusion.salience_prior,
             worth_prior=fusion.worth_prior,
         ),
         gate=Gate(

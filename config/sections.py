@@ -181,7 +181,6 @@ class Fusion(Section):
     fact_dense: Weight = Field(default=0.8, description="Weight of the dense channel among facts.")
     fact_lexical: Weight = Field(default=0.2, description="Weight of the lexical channel among facts.")
     recency_prior: Weight = Field(default=0.05, description="What being recent adds to a hit.")
-    salience_prior: Weight = Field(default=0.05, description="What being important adds to a hit.")
     worth_prior: Weight = Field(default=0.4, description="What saying something of its author adds to a hit.")
 
 
@@ -205,7 +204,6 @@ class Caches(Section):
     profile_seconds: Seconds = Field(default=300.0, description="Lifetime of a profile.")
     lore_seconds: Seconds = Field(default=3600.0, description="Lifetime of canon results.")
     entries: Positive = Field(default=2048, description="Entries of each kind.")
-    vector_collections: Positive = Field(default=5000, description="Viewers whose vectors stay in memory.")
 
 
 class Index(Section):

@@ -30,7 +30,7 @@ def fuse(rankings: Sequence[Ranking], recipe: Recipe, relevance: Relevance | Non
     is, so that the same score means the same for every question and a floor can be set. `sum`: Σ_c w_c · (s - min_c) /
     (max_c - min_c), min and max over the channel's hits for this query (a channel whose hits
     are all equal gives 1); Shaw and Fox 1994, CombSUM, with weights. `rrf`: Σ_c w_c / (k + rank_c), Cormack et al. 2009.
-    A document that a channel did not find gets nothing from it. Priors (recency, salience) add `prior · normalised` to what
+    A document that a channel did not find gets nothing from it. Priors (recency, worth) add `prior · normalised` to what
     the other channels found, and a document that only they found is no evidence: it is left out. Ties: the newer document
     first, then the smaller id.
     """
@@ -103,7 +103,6 @@ def _weights(fusion: Fusion) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """Return the weight of every channel that is known, for short statements and for all else."""
     named = {
         "recency": fusion.recency_prior,
-        "salience": fusion.salience_prior,
         "worth": fusion.worth_prior,
     }
     return {**AUXILIARY, **fusion.fact_weights, **named}, {**AUXILIARY, **fusion.message_weights, **named}

@@ -59,7 +59,6 @@ class Fusion:
     message_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.6, "lexical": 0.2})
     fact_weights: dict[str, float] = field(default_factory=lambda: {"dense": 0.8, "lexical": 0.2})
     recency_prior: float = 0.05
-    salience_prior: float = 0.05
     worth_prior: float = 0.4
 
 
@@ -114,7 +113,6 @@ class Caches:
     profile_seconds: float = 300.0
     lore_seconds: float = 3600.0
     entries: int = 2048
-    vector_collections: int = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import math
 from datetime import datetime
 
 HALF_LIFE_DAYS = 30.0
-PRIORS = frozenset({"recency", "salience", "worth"})  # channels that rank what others found and find nothing
+PRIORS = frozenset({"recency", "worth"})  # channels that rank what others found and find nothing
 
 
 def salience(

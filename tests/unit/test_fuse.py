@@ -51,7 +51,7 @@ def test_facts_have_weights_of_their_own() -> None:
 
 @pytest.mark.parametrize("recipe", [FULL, RRF])
 def test_a_prior_lifts_no_item_that_no_main_channel_matched(recipe: Recipe) -> None:
-    rankings = [a_ranking("recency", (C, 1.0), (A, 0.5)), a_ranking("salience", (B, 1.0)), a_ranking("dense", (A, 0.2))]
+    rankings = [a_ranking("recency", (C, 1.0), (A, 0.5)), a_ranking("worth", (B, 1.0)), a_ranking("dense", (A, 0.2))]
     assert texts(fuse(rankings, recipe)) == ["A"]
 
 
