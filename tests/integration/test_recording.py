@@ -27,7 +27,7 @@ from bot.stopping import Stopping
 from bot.turn import TurnOutcome
 from bot.twitch import TwitchConnection
 from config.settings import Settings
-from memory import Batch, Clock, Deletion, ReplyState, Said, Turn, VirtualClock, WallClock, holding
+from memory import Clock, Deletion, VirtualClock, WallClock, holding
 from replays.runner import Replay, ReplayOptions
 
 OWNER = ("broadcaster",)
@@ -88,20 +88,6 @@ async def test_what_is_heard_and_said_is_written_in_its_order(tmp_path: Path) ->
     assert (first["channel"]["login"], first["bot"]["login"]) == ("casa", "ricordo_bot")
     assert (reply["in_reply_to"], reply["text"]) == (["a2"], "risposta 1")
     assert all(path.stat().st_mode & 0o77 == 0 for path in (tmp_path / "recordings").iterdir())
-
-
-@pytest.mark.parametrize(("state", "written"), [("sent", ["Birba, che nome"]), ("ambiguous", []), ("withheld", [])])
-async def test_only_what_the_memory_keeps_of_the_bots_words_is_written(
-    tmp_path: Path, state: ReplyState, written: list[str]
-) -> None:
-    """Of what may not have arrived the memory keeps nothing: nothing could take it out of the recording again."""
-    async with recorded(tmp_path) as evening:
-        asked = message("che nome ha?", by="bob", seconds=9, message_id="b9")
-        said = Said(state=state, text="Birba, che nome", reply_id="r9", at=at(10), in_reply_to=("b9",))
-        batch = Batch(stream_id="s1", lines=(asked,), closed_at=asked.at)
-        evening.recorder.over(TurnOutcome(turn=Turn(batch=batch, recall=None, said=said), new_lines=1, seconds={}))
-        await evening.settle()
-    assert [text for text in texts_of(tmp_path) if "che nome" in text] == written
 
 
 async def test_neither_bots_nor_duplicates_nor_the_opted_out_are_written(tmp_path: Path) -> None:
