@@ -288,6 +288,7 @@ def test_the_worker_answers_nonsense_with_an_error_and_goes_on() -> None:
     answers = io.BytesIO()
     serve(requests, answers, lambda texts, query: f"{len(texts)}{query}".encode())
     assert answers.getvalue()[4:5] == b"\1"
+    assert b"no json" not in answers.getvalue()
     assert answers.getvalue().endswith(b"\x002True")
     assert guarded("\ufdfa\0" * 3000).count("\0") == 0
 
@@ -321,6 +322,13 @@ async def test_a_passing_fault_of_the_endpoint_is_retried(server: EmbeddingsServ
 async def test_a_lasting_fault_of_the_endpoint_is_said(server: EmbeddingsServer, fault: str) -> None:
     with pytest.raises(ModelUnavailable):
         await _ask(server, fault, retries=0)
+
+
+@pytest.mark.parametrize("fault", ["401", "422", "500"])
+async def test_texts_that_an_endpoint_sends_back_stand_in_no_error(server: EmbeddingsServer, fault: str) -> None:
+    with pytest.raises(ModelUnavailable, match=f"status {fault}") as raised:
+        await _ask(server, fault, retries=0)
+    assert "uno" not in str(raised.value)
 
 
 async def test_nobody_listening_is_said() -> None:
