@@ -50,8 +50,8 @@ class EmbeddingCache:
         await self._run(lambda db: self._forget(db, keys))
 
     async def clear(self) -> None:
-        """Erase all vectors, with the file they lie in."""
-        await self._run(lambda _: self._discard())
+        """Erase all vectors, bytes included."""
+        await self._run(self._clear)
 
     async def close(self) -> None:
         """Close the file; closing twice is fine."""
@@ -73,7 +73,9 @@ class EmbeddingCache:
             log.warning("embedding_cache_failed", path=str(self._path), error=str(error))
         except sqlite3.DatabaseError as error:
             log.warning("embedding_cache_replaced", path=str(self._path), error=str(error))
-            self._discard()
+            self._close()
+            for file in self._path.parent.glob(f"{self._path.name}*"):
+                file.unlink(missing_ok=True)
         return None
 
     def _open(self) -> sqlite3.Connection:
@@ -119,10 +121,13 @@ class EmbeddingCache:
             self._rows -= db.total_changes - before
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def _discard(self) -> None:
-        self._close()
-        for file in self._path.parent.glob(f"{self._path.name}*"):
-            file.unlink(missing_ok=True)
+    def _clear(self, db: sqlite3.Connection) -> None:
+        self._hits.clear()
+        with db:
+            db.execute("DELETE FROM vector")
+        self._rows = 0
+        db.execute("VACUUM")  # pages that were split keep copies of what is deleted
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _close(self) -> None:
         connection, self._db = self._db, None

@@ -158,6 +158,16 @@ async def test_forgotten_texts_leave_no_byte(kept: EmbeddingCache, tmp_path: Pat
     assert not [path for path in _files(tmp_path) if row.tobytes() in path.read_bytes()]
 
 
+async def test_an_emptied_cache_holds_no_byte_and_goes_on(kept: EmbeddingCache, tmp_path: Path) -> None:
+    model = HashEmbedder()
+    cached = CachedEmbedder(model, kept)
+    rows = (await cached.embed([f"segreto {number}" for number in range(200)])).astype(np.float16)
+    await cached.forget_everything()
+    assert not [path for path in _files(tmp_path) for row in rows if row.tobytes() in path.read_bytes()]
+    await cached.embed(["segreto 1"])
+    assert model.calls[-1] == "segreto 1"
+
+
 @pytest.mark.parametrize("content", [b"words, no database " * 500, b""])
 async def test_a_spoilt_cache_is_replaced(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "embeddings.db").write_bytes(content)
