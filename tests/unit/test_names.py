@@ -1,6 +1,8 @@
 """Who is called what."""
 
 import random
+from collections.abc import Iterator
+from threading import Thread
 
 import pytest
 from builders_plan import person
@@ -36,6 +38,27 @@ def test_a_name_in_two_words_that_two_viewers_have_means_nobody() -> None:
     assert named_in("where does the boss live", Around(index=index, ids=frozenset(), bot_id="0"), rules) == {}
     around = Around(index=index, ids=frozenset({"2"}), bot_id="0")
     assert list(named_in("where does the boss live", around, rules)) == ["2"]
+
+
+def test_a_viewer_who_is_renamed_is_never_nobody_to_another_thread() -> None:
+    index = NameIndex([a_viewer("1", "brezza")])
+    seen: list[set[str]] = []
+    looking = Thread(target=lambda: seen.append(ids(index, "brezza")))
+
+    class Former(tuple[str, ...]):
+        """Read in the middle of the renaming."""
+
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[str]:
+            if looking.ident is None:
+                looking.start()
+                looking.join(0.2)
+            return super().__iter__()
+
+    index.add(a_viewer("1", "brezza", "Brezza", former=Former(("vento",))))
+    looking.join()
+    assert seen == [{"1"}]
 
 
 def test_a_recycled_login_belongs_to_its_present_owner() -> None:
