@@ -38,14 +38,11 @@ from memory import (
     BackupPlan,
     Batch,
     BotIdentity,
-    CachedEmbedder,
     Caches,
     Channel,
     Clock,
     Deadlines,
-    E5Embedder,
     Embedder,
-    EmbeddingCache,
     Event,
     Fading,
     Fusion,
@@ -56,19 +53,17 @@ from memory import (
     Memory,
     MemorySettings,
     ModelUnavailable,
-    OpenAIEmbedder,
     Quotas,
     Reading,
     Recipe,
     Retention,
     Turn,
-    UseEmbedder,
     VirtualClock,
+    make_embedder,
     open_memory,
 )
 
 log = structlog.get_logger(__name__)
-SHARED = ("state", "lore", "profile", "recall", "episode")  # sections that share the block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,19 +171,15 @@ def backup_plan(settings: Settings, directory: Path) -> BackupPlan:
 def embedder_of(settings: Settings, directory: Path) -> Embedder:
     """Return the configured embedding model; vectors of the slow ones are kept below `directory`, by content hash."""
     chosen = settings.embedding
-    if chosen.kind == "use":
-        return UseEmbedder()  # 2 ms a text: a cache would cost as much
-    cache = EmbeddingCache(directory / "embeddings.db")
-    if chosen.kind == "e5":
-        return CachedEmbedder(E5Embedder(timeout_seconds=chosen.timeout_seconds), cache)
-    endpoint = OpenAIEmbedder(
+    return make_embedder(
+        chosen.kind,
+        data_dir=directory,
         base_url=chosen.base_url,
         model=chosen.model,
+        dimension=chosen.dimension,
         api_key=chosen.api_key.get_secret_value(),
-        dimension=chosen.dimension or None,
         timeout_seconds=chosen.timeout_seconds,
     )
-    return CachedEmbedder(endpoint, cache, symmetric=True)
 
 
 async def warm_up(embedder: Embedder, *, dimension_known: bool) -> None:

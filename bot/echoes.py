@@ -2,11 +2,10 @@
 
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TypeVar
 
+from bot.bounded import put
 from memory import BotReply, Line, Message, Said
 
-K = TypeVar("K")
 REMEMBERED = 500  # lines of the bot that a viewer may still answer
 
 
@@ -21,22 +20,16 @@ class Echoes:
     def said(self, said: Said) -> None:
         """Note what the bot said here."""
         if said.reply_id is not None and said.in_reply_to:
-            _put(self._ours, said.in_reply_to, said.reply_id)
+            put(self._ours, said.in_reply_to, said.reply_id, most=REMEMBERED)
 
     def meet(self, reply: BotReply) -> None:
         """Take a recorded reply for ours to the same messages, where there is one."""
         ours = self._ours.get(tuple(reply.in_reply_to))
         if reply.id is not None and ours is not None:
-            _put(self._known, reply.id, ours)
+            put(self._known, reply.id, ours, most=REMEMBERED)
 
     def translated(self, line: Line) -> Line:
         """Return a line as an answer to our words, where it answers recorded ones that ours stand for."""
         if not isinstance(line, Message) or line.reply_to is None or line.reply_to not in self._known:
             return line
         return replace(line, reply_to=self._known[line.reply_to])
-
-
-def _put(known: OrderedDict[K, str], key: K, value: str) -> None:
-    known[key] = value
-    while len(known) > REMEMBERED:
-        known.popitem(last=False)

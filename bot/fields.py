@@ -1,7 +1,7 @@
 """Typed access to the fields of a JSON object; whatever is missing or of the wrong shape is named."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from memory import utc
@@ -10,6 +10,8 @@ Json = dict[str, Any]
 
 
 MISSING = "missing"
+# Beyond these a day before or after, or the same moment in milliseconds, may be no date at all; no chat is so old, or so new.
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
 class BadEvent(ValueError):
@@ -20,14 +22,17 @@ def time_of(value: object, field: str = "at") -> datetime:
     """Return an RFC 3339 time in UTC; digits below the microsecond are cut.
 
     Raises:
-        BadEvent: no time, or one without a zone.
+        BadEvent: no time, one without a zone, or one before 1970 or after 2999.
     """
     if not isinstance(value, str):
         raise BadEvent(f"{field}: an RFC 3339 time is missing")
     try:
-        return utc(datetime.fromisoformat(value))
+        at = utc(datetime.fromisoformat(value))
     except (ValueError, OverflowError):
         raise BadEvent(f"{field}: not an RFC 3339 time with a zone: {value[:40]!r}") from None
+    if not _EARLIEST <= at < _LATEST:
+        raise BadEvent(f"{field}: a time from 1970 to 2999 is expected, not {value[:40]!r}")
+    return at
 
 
 def text_of(obj: Mapping[str, Any], key: str, where: str = "") -> str:

@@ -78,7 +78,7 @@ class Inbox:
         self._foresee = foresee
         self.events: asyncio.Queue[tuple[Event, datetime]] = asyncio.Queue(settings.queue_events)
         self.deletions: asyncio.Queue[Deletion] = asyncio.Queue(settings.queue_events)
-        self.closed = False  # what comes now is passed over: the bot is leaving
+        self.closed = False  # what comes now is passed over, but for deletions: the bot is leaving
         self._clock = clock
         self._counted = counted
 
@@ -89,7 +89,7 @@ class Inbox:
 
     def put(self, event: Event) -> None:
         """Take an event without waiting; a full lane drops it, counted."""
-        if self.closed:
+        if self.closed and not isinstance(event, Deletion):  # what is taken back now is told nobody again
             return
         try:
             if isinstance(event, Deletion):
@@ -284,8 +284,9 @@ async def _drained(loop: ChatLoop, inbox: Inbox) -> StoreUnavailable | None:
 
 
 async def _drain(loop: ChatLoop, inbox: Inbox) -> None:
-    while not inbox.deletions.empty():
-        await loop.delete(inbox.deletions.get_nowait())
-    while not inbox.events.empty():
+    while not (inbox.deletions.empty() and inbox.events.empty()):
+        if not inbox.deletions.empty():
+            await loop.delete(inbox.deletions.get_nowait())
+            continue
         event, arrived = inbox.events.get_nowait()
         await loop.feed(event, arrived=arrived)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _TOO_LONG = re.compile(r"context (?:length|window|size)|context_length_exceeded|too many tokens|prompt is too long")
 _LIMIT = re.compile(r"(?:context length is|context (?:size|window)[^0-9]{0,20})\s*\(?(\d{3,8})")
 _KEY = re.compile(r"\b(?:sk|gsk|key|bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
+# What servers send back of a request, as JSON or as Python writes it; and chat, which stands between these marks in a prompt.
+_ECHO = re.compile(r"""['"](?:input|messages|content|prompt|text)['"]\s*:.*|«.*?(?:»|$)""", re.DOTALL)
 WORDS = 300  # of a server's message, in characters
 
 
@@ -99,16 +101,20 @@ class FaultReader:
         return f"{self._settings.address} refused with {status}: {said}; {advice}"
 
     def _clean(self, text: str) -> str:
-        """Return a server's words on one short line, without the key, which some servers echo in part."""
+        """Return a server's words on one short line, without key and request, which some servers send back in part."""
         if self._settings.api_key:
             text = text.replace(self._settings.api_key, "***")
+        text = _ECHO.sub("…", text)
         return " ".join(_KEY.sub("***", text).split())[:WORDS] or "no reason given"
 
 
 def _words_of(error: "openai.APIStatusError") -> str:
     body = error.body
     if isinstance(body, Mapping):
-        return str(body.get("message") or body.get("detail") or body)
+        said = body.get("message") or body.get("detail") or body
+        if isinstance(said, list):
+            said = "; ".join(str(one.get("msg", "")) for one in said if isinstance(one, Mapping))
+        return str(said)
     return body if isinstance(body, str) else error.message
 
 

@@ -105,8 +105,10 @@ class Manners:
 
     def polish(self, text: str, *, now: datetime) -> Polished:
         """Return `text` as one harmless chat message, or the reason why it is not said."""
-        shown = _LINK.sub("", text) if self._settings.strip_links else text
-        shown = _one_line(shown).lstrip(_FORBIDDEN_START + self._settings.prefix)
+        shown = _one_line(text)
+        if self._settings.strip_links:  # of what is seen: a character that nobody sees must hide none
+            shown = _one_line(_LINK.sub("", shown))
+        shown = shown.lstrip(_FORBIDDEN_START + self._settings.prefix)
         shown = cut(shown, self._settings.max_characters)
         if not plain(shown):
             return Polished(text=None, reason="empty")

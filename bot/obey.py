@@ -6,10 +6,10 @@ A `Command` is one that a recorded log says was given and done: nobody confirms 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 import structlog
 
+from bot.bounded import put
 from bot.canon import Reload
 from bot.commands import Commands, Order, order_of
 from bot.manners import Manners
@@ -22,7 +22,6 @@ from memory import Command, CorrectRequest, ForgetRequest, InvalidRow, Memory, M
 
 log = structlog.get_logger(__name__)
 Given = Command | Message
-T = TypeVar("T")
 _Verb = Callable[[Order, Command | Message, str | None], Awaitable[str | None]]
 _MODERATORS = frozenset({"moderator", "broadcaster"})
 _ASKING = frozenset({"memory", "whatdoyouknow", "memories"})  # they change nothing: without an answer they are nothing
@@ -116,7 +115,7 @@ class Obeyer:
         if isinstance(given, Command) or _is_moderator(given) or self._confirms(verb, given):
             return True
         before = self._ordered.get(given.user.id)
-        _put(self._ordered, given.user.id, given.at)
+        put(self._ordered, given.user.id, given.at, most=_REMEMBERED)
         return before is None or given.at - before >= timedelta(seconds=self._commands.settings.pause_seconds)
 
     def _confirms(self, verb: str, given: Given) -> bool:
@@ -171,7 +170,7 @@ class Obeyer:
         asked = self._asked.get(key)
         if isinstance(given, Command) or (order.yes and asked is not None and given.at - asked <= window):
             return True
-        _put(self._asked, key, given.at)
+        put(self._asked, key, given.at, most=_REMEMBERED)
         return False
 
     async def _wipe(self, order: Order, given: Given, _: str | None) -> str | None:
@@ -304,10 +303,3 @@ def _is_owner(given: Given) -> bool:
 
 def _is_moderator(given: Given) -> bool:
     return not _is_foreign(given) and not _MODERATORS.isdisjoint(given.badges)
-
-
-def _put(known: OrderedDict[T, datetime], key: T, value: datetime) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    while len(known) > _REMEMBERED:
-        known.popitem(last=False)

@@ -12,7 +12,7 @@ from bot.llm_values import ChatMessage, estimate_tokens
 from bot.persona import Persona
 from bot.quoting import defused, named, quoted
 from bot.texts import PromptWords, prompt_words
-from memory import Batch, HistoryLine, Message, Recall, Stream
+from memory import Batch, HistoryLine, Message, Recall, Stream, Viewer
 
 MEMORY, CHAT, NEW = "memory", "recent_chat", "new_messages"  # the first is the block's own delimiter
 TAGS = (MEMORY, CHAT, NEW)
@@ -132,7 +132,7 @@ class _Writer:
         """Yield the batch's lines, newest first."""
         for line in reversed(self.question.batch.lines):
             addressed = line.id in self.question.addressed or line.id == self.question.to.id
-            author = named(line.user.name) if line.user is not None else self.words.event
+            author = self._viewer(line.user)
             text = line.text or ("" if isinstance(line, Message) else line.kind)
             yield self._line(line.at, author + (f" ({self.words.to_you})" if addressed else ""), text)
 
@@ -146,7 +146,14 @@ class _Writer:
     def _past_author(self, line: HistoryLine) -> str:
         if line.kind == "reply":
             return f"{named(self.persona.name)} ({self.words.you})"
-        return named(line.author.name) if line.author is not None else self.words.event
+        return self._viewer(line.author)
+
+    def _viewer(self, viewer: Viewer | None) -> str:
+        """Return a viewer's name; one that is the platform's or the bot's here is told from theirs."""
+        if viewer is None:
+            return self.words.event
+        name = named(viewer.name)
+        return f"@{name}" if name.casefold() in {self.words.event, named(self.persona.name).casefold()} else name
 
     def _line(self, at: datetime, author: str, text: str) -> str:
         return f"{at.strftime('%H:%M')} {author}: {quoted(text, self.limits.line_characters)}"

@@ -87,9 +87,9 @@ class Recorder:
             self._take_back(event)
 
     def over(self, outcome: TurnOutcome) -> None:
-        """Write down what the bot said in a turn."""
+        """Write down what the bot said in a turn, as far as the memory keeps it: what is removed there is removed here."""
         said = outcome.turn.said
-        if said.text and said.at is not None and said.state in {"sent", "ambiguous"}:
+        if said.text and said.at is not None and said.state == "sent":
             self._write(BotReply(at=said.at, text=said.text, in_reply_to=said.in_reply_to, id=said.reply_id))
 
     async def keep(self) -> None:

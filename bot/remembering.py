@@ -26,6 +26,7 @@ TURN_LINES = 2
 SMALL_TALK_WORDS = 7  # "are you there tonight too" is small talk, a longer question may be one
 _HEADING = re.compile(r"^[^.!?:]{1,80}: (?=[A-ZÀ-Ý])")  # the entry's title before its text
 _SENTENCE = re.compile(r"(?<=[.!?»])\s+")
+_INSIDE = str.maketrans("\u201c\u201d\u201e\u201f", "\u2018\u2019\u2018\u2018")  # double quotation marks within others
 
 
 class MemoryResponder:
@@ -272,7 +273,7 @@ class _Telling:
 
     def _quote(self, text: str, limit: int) -> str:
         quote = quoted(text, limit)
-        return quote if self.language == "it" else f"“{quote[1:-1]}”"
+        return quote if self.language == "it" else f"“{quote[1:-1].translate(_INSIDE)}”"
 
     def _author(self, item: Item) -> str:
         if item.author == item.subject:

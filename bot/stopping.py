@@ -14,6 +14,7 @@ log = structlog.get_logger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _EXIT_SECONDS = 4.5  # what hangs then (a native call, a server) is left as a kill would leave it
 _PRESSED_SECONDS = 1.0
+_TELL_SECONDS = 0.25  # for last words: whoever reads them may have stopped, and a full pipe takes no more
 
 
 class Stopping:
@@ -54,7 +55,7 @@ class Stopping:
         self._timer.start()
 
     def _out_of_time(self) -> None:
-        log.warning("stopped_by_force", stored=self.stored)
+        _briefly(lambda: log.warning("stopped_by_force", stored=self.stored))
         self._leave(self.code if self.stored else self.code or 1)
 
 
@@ -80,5 +81,12 @@ def stopping_on_signals(stopping: Stopping) -> Iterator[None]:
 def _leave(code: int) -> None:
     """End the process without waiting for its threads."""
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        _briefly(stream.flush)
     os._exit(code)
+
+
+def _briefly(work: Callable[[], object]) -> None:
+    """Do what may never end, and wait for a moment only."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(_TELL_SECONDS)

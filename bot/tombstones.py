@@ -4,13 +4,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TypeVar
 
+from bot.bounded import put
 from memory import Batch, Deletion, Line, Recall
 
 REMEMBERED = 10_000
 ANYBODY = ""  # whose memory an order changes that names a place, not a viewer
-T = TypeVar("T")
 
 
 class Tombstones:
@@ -26,18 +25,18 @@ class Tombstones:
     def note(self, deletion: Deletion) -> None:
         """Remember a deletion. Clearing the visible chat takes no line back for good and is not remembered."""
         if deletion.scope == "message" and deletion.message_id is not None:
-            _put(self._messages, deletion.message_id, None)
+            put(self._messages, deletion.message_id, None, most=REMEMBERED)
         elif deletion.scope == "user" and deletion.user_id is not None:
-            _put(self._users, deletion.user_id, deletion.at)
+            put(self._users, deletion.user_id, deletion.at, most=REMEMBERED)
 
     def saw(self, line: Line) -> None:
         """Remember who wrote a line, so that a ban of theirs is known to reach what was made of it."""
         if line.user is not None:
-            _put(self._authors, line.id, (line.user.id, line.at))
+            put(self._authors, line.id, (line.user.id, line.at), most=REMEMBERED)
 
     def expect(self, command_id: str, viewer_id: str) -> None:
         """An order to erase or change what is this viewer's, or `ANYBODY`'s, waits: nothing is made of that any more."""
-        _put(self._orders, command_id, viewer_id)
+        put(self._orders, command_id, viewer_id, most=REMEMBERED)
 
     def passed_over(self, command_id: str) -> None:
         """Nothing came of what was expected."""
@@ -103,10 +102,3 @@ class Tombstones:
     def _by_user(self, user_id: str, at: datetime) -> bool:
         banned = self._users.get(user_id)
         return banned is not None and at <= banned
-
-
-def _put(known: OrderedDict[str, T], key: str, value: T) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    while len(known) > REMEMBERED:
-        known.popitem(last=False)

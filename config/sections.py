@@ -210,7 +210,6 @@ class Caches(Section):
     profile_seconds: Seconds = Field(default=300.0, description="Lifetime of a profile.")
     lore_seconds: Seconds = Field(default=3600.0, description="Lifetime of canon results.")
     entries: Positive = Field(default=2048, description="Entries of each kind.")
-    vector_collections: Positive = Field(default=5000, description="Viewers whose vectors stay in memory.")
 
 
 class Index(Section):

@@ -169,7 +169,11 @@ class Backups:
         Raises:
             StoreUnavailable: words may be left; call again.
         """
-        await asyncio.to_thread(archive.sweep, self._directory)
+        for folder in (
+            self._directory,
+            self._database.path.parent,
+        ):  # a restore that was killed leaves its copy beside the memory
+            await asyncio.to_thread(archive.sweep, folder)
         found = self.listed()
         if not found:
             return 0

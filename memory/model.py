@@ -295,10 +295,6 @@ class Recall:
         """True where a source, or a whole step, was late or failed."""
         return bool(self.timed_out or self.failed) or any(step.state in {"timed_out", "failed"} for step in self.steps)
 
-    def seconds_of(self, step: str) -> float:
-        """Return how long the steps of that name took, 0.0 where there was none."""
-        return sum(trace.seconds for trace in self.steps if trace.step == step)
-
 
 ReplyState = Literal["sent", "silent", "failed", "withheld", "ambiguous"]
 

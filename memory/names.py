@@ -1,11 +1,13 @@
 """Who is called what: an index of names past and present that stays fast with 100,000 viewers.
 
 Exact look-ups go by dictionary; near misses compare only names of about the same length that begin or end alike. No I/O.
+For several threads: lines are read for what they say of others beside the loop, in which names change.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from threading import RLock
 from typing import NamedTuple
 
 from rapidfuzz import process
@@ -57,6 +59,7 @@ class NameIndex:
     """Names to viewers, built once and kept up to date by `add` and `remove`."""
 
     def __init__(self, viewers: Iterable[KnownViewer] = ()) -> None:
+        self._lock = RLock()
         self._viewers: dict[str, KnownViewer] = {}
         self._current: dict[str, list[str]] = {}
         self._former: dict[str, list[str]] = {}
@@ -72,35 +75,38 @@ class NameIndex:
 
     def get(self, viewer_id: str) -> KnownViewer | None:
         """Return a viewer by id."""
-        return self._viewers.get(viewer_id)
+        with self._lock:
+            return self._viewers.get(viewer_id)
 
     def add(self, viewer: KnownViewer) -> None:
         """Add a viewer, or replace what was known of the same id."""
-        if self._viewers.get(viewer.id) == viewer:
-            return
-        self.remove(viewer.id)
-        self._viewers[viewer.id] = viewer
-        names = self._names[viewer.id] = _names(viewer)
-        for table, keys in self._tables(names):
-            for key in keys:
-                table.setdefault(key, []).append(viewer.id)
-        for key in (*names.current, *names.former):
-            for bucket in _buckets(key, len(key)):
-                self._near.setdefault(bucket, {})[key] = None
+        with self._lock:
+            if self._viewers.get(viewer.id) == viewer:
+                return
+            self.remove(viewer.id)
+            self._viewers[viewer.id] = viewer
+            names = self._names[viewer.id] = _names(viewer)
+            for table, keys in self._tables(names):
+                for key in keys:
+                    table.setdefault(key, []).append(viewer.id)
+            for key in (*names.current, *names.former):
+                for bucket in _buckets(key, len(key)):
+                    self._near.setdefault(bucket, {})[key] = None
 
     def remove(self, viewer_id: str) -> None:
         """Forget a viewer; an unknown id is fine."""
-        if self._viewers.pop(viewer_id, None) is None:
-            return
-        names = self._names.pop(viewer_id)
-        for table, keys in self._tables(names):
-            for key in keys:
-                table[key].remove(viewer_id)
-                if not table[key]:
-                    del table[key]
-        for key in {*names.current, *names.former} - self._current.keys() - self._former.keys():
-            for bucket in _buckets(key, len(key)):
-                self._near[bucket].pop(key, None)
+        with self._lock:
+            if self._viewers.pop(viewer_id, None) is None:
+                return
+            names = self._names.pop(viewer_id)
+            for table, keys in self._tables(names):
+                for key in keys:
+                    table[key].remove(viewer_id)
+                    if not table[key]:
+                        del table[key]
+            for key in {*names.current, *names.former} - self._current.keys() - self._former.keys():
+                for bucket in _buckets(key, len(key)):
+                    self._near[bucket].pop(key, None)
 
     def clear(self) -> None:
         """Forget every viewer."""
@@ -117,18 +123,20 @@ class NameIndex:
 
     def exact(self, name: str) -> tuple[Hit, ...]:
         """Return who is called so now; where nobody is, who once was (a recycled name belongs to its present owner)."""
-        key = name_key(name)
-        owners = self._current.get(key, [])
-        if len(owners) > 1:  # names that look alike: the login as typed decides
-            typed = name.lstrip("@").casefold()
-            owners = [owner for owner in owners if self._viewers[owner].login == typed] or owners
-        if owners:
-            return tuple(Hit(owner, "name") for owner in owners)
-        return tuple(Hit(owner, "former") for owner in self._former.get(key, []))
+        with self._lock:
+            key = name_key(name)
+            owners = self._current.get(key, [])
+            if len(owners) > 1:  # names that look alike: the login as typed decides
+                typed = name.lstrip("@").casefold()
+                owners = [owner for owner in owners if self._viewers[owner].login == typed] or owners
+            if owners:
+                return tuple(Hit(owner, "name") for owner in owners)
+            return tuple(Hit(owner, "former") for owner in self._former.get(key, []))
 
     def part(self, word: str) -> tuple[Hit, ...]:
         """Return whose login or display name has this word as one of its parts."""
-        return tuple(Hit(owner, "part") for owner in self._parts.get(fold(word), []))
+        with self._lock:
+            return tuple(Hit(owner, "part") for owner in self._parts.get(fold(word), []))
 
     def near(self, name: str) -> tuple[Hit, ...]:
         """Return the owners of the most similar name above the floor for its length; several names equally near give none."""

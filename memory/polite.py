@@ -55,5 +55,10 @@ class PoliteEmbedder:
         if isinstance(self._embedder, Forgetful):
             await self._embedder.forget(texts)
 
+    async def forget_everything(self) -> None:
+        """Erase all that the embedder behind keeps, where it keeps any."""
+        if isinstance(self._embedder, Forgetful):
+            await self._embedder.forget_everything()
+
     async def close(self) -> None:
         """Do nothing: the embedder behind is the caller's."""

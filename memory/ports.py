@@ -83,6 +83,10 @@ class Forgetful(Protocol):
         """Erase what is kept of these texts."""
         ...
 
+    async def forget_everything(self) -> None:
+        """Erase all that is kept."""
+        ...
+
 
 class VectorIndex(Protocol):
     """Vectors by collection: ids and numbers only, no text. The collection is the scope; there are no filters."""

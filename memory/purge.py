@@ -15,6 +15,7 @@ from memory.store.database import Database
 from memory.store.erase import purge_lines
 from memory.store.meta import store_value, value_of
 from memory.store.stamps import milliseconds
+from memory.vectorise import Meaning
 
 _CLEANED = "cleaned_at"
 _AFTER_CLEANING = timedelta(
@@ -27,20 +28,25 @@ log = structlog.get_logger(__name__)
 class Purger:
     """Handles `purge` jobs. Their payload: `lines` (keys of hidden lines), what `Indexer.purge` takes, and `clean`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - every place that words or vectors may lie in, named once
         self,
         database: Database,
         *,
         embedder: Embedder,
+        meaning: Meaning,
         clock: Clock,
         unindex: JobHandler,
         vacuum: Callable[[], Awaitable[object]],
         backups: Callable[[], Awaitable[object]] | None = None,
         recordings: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`unindex` takes documents out of the index, `vacuum` the bytes of what was taken out, the others those beside it."""
+        """`meaning` tells what of a document was embedded.
+
+        `unindex` takes documents out of the index, `vacuum` the bytes of what was taken out, the others those beside it.
+        """
         self._database = database
         self._embedder = embedder
+        self._meaning = meaning
         self._clock = clock
         self._unindex = unindex
         self._vacuum = vacuum
@@ -56,7 +62,10 @@ class Purger:
         for payload in payloads:
             await self._lines(payload.get("lines", ()), nameless=payload.get("nameless", False))
         await self._unindex([payload for payload in payloads if "documents" in payload or "collections" in payload])
-        if any(payload.get("clean") and not payload.get("lines") for payload in payloads):
+        cleaning = [payload for payload in payloads if payload.get("clean") and not payload.get("lines")]
+        if any("documents" in payload or "collections" in payload for payload in cleaning):
+            await self._forget_vectors()  # the words of what was rewritten or dropped are known no more
+        if cleaning:
             await self.clean()
 
     async def clean(self) -> None:
@@ -79,6 +88,8 @@ class Purger:
     async def clean_if_needed(self) -> None:
         """Clean where something was purged since the last time, moderation's deletions among it: the nightly chore.
 
+        Then no vector stays in the cache of embeddings: questions and records of whoever was forgotten left some there, too.
+
         Raises:
             StoreUnavailable, IndexUnavailable: as `clean`.
         """
@@ -86,6 +97,7 @@ class Purger:
             cleaned = await session.run_sync(lambda reading: value_of(reading.connection(), _CLEANED))
             purged = await session.run_sync(lambda reading: outbox.newest_done(reading.connection(), "purge"))
         if purged is not None and purged >= int(cleaned or 0):
+            await self._forget_vectors()
             await self.clean()
         elif self._recordings is not None:  # a line may have been recorded after its own removal
             await self._recordings()
@@ -101,8 +113,14 @@ class Purger:
             log.info("lines_purged", lines=len(seqs))
 
     async def _words(self, seqs: Sequence[int]) -> list[str]:
+        """Return the words of lines and of what rests on them, as they are and as they were embedded."""
         async with self._database.reading() as session:
-            return await session.run_sync(lambda reading: hiding.words_of(reading.connection(), seqs))
+            found = await session.run_sync(lambda reading: hiding.words_of(reading.connection(), seqs))
+        return list(dict.fromkeys(one for kind, words in found for one in (words, *self._meaning(kind, words))))
+
+    async def _forget_vectors(self) -> None:
+        if isinstance(self._embedder, Forgetful):
+            await self._embedder.forget_everything()
 
     def _erase(self, connection: Connection, seqs: Sequence[int], *, nameless: bool) -> None:
         erasure = purge_lines(connection, seqs, nameless=nameless)

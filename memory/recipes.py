@@ -113,7 +113,6 @@ class Caches:
     profile_seconds: float = 300.0
     lore_seconds: float = 3600.0
     entries: int = 2048
-    vector_collections: int = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

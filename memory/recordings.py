@@ -25,6 +25,7 @@ from memory.store.tombstones import EVERYBODY, stream_user
 RECORDINGS = "recordings"  # the folder, inside a channel's memory
 SUFFIX = ".jsonl"
 _LOCK = ".lock"
+_TITLES = frozenset({"title", "category"})  # of a stream: what the memory drops with everything, too
 try:
     import fcntl
 except ImportError:  # Windows has no advisory locks: there a recording must not be written to while words leave it
@@ -144,7 +145,7 @@ class _Sieve:
             if not event or self._goes(event, streams):
                 self._note(event)
                 changes = True
-            changes = changes or self._corrected(event) is not None
+            changes = changes or self._changed(event) is not None
         return changes
 
     def names_somebody(self, path: Path) -> bool:
@@ -156,11 +157,8 @@ class _Sieve:
         event = _event(line)
         if not event or self._goes(event, self._streams[path]) or self._names_forgotten(event):
             return b""
-        text = self._corrected(event)
-        if text is None:
-            return line
-        right = {key: value for key, value in event.items() if key != "emotes"} | {"text": text}
-        return json.dumps(right, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        right = self._changed(event)
+        return line if right is None else json.dumps(right, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
     def _note(self, event: Mapping[str, Any]) -> None:
         self._dropped.add(str(event.get("id")))
@@ -193,9 +191,15 @@ class _Sieve:
         named = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in self.names)
         return erased or named or not mentioned.isdisjoint(self._gone.tombstones)
 
-    def _corrected(self, event: Mapping[str, Any]) -> str | None:
+    def _changed(self, event: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return an event with its new words, a stream of before everything was forgotten without its title; None: as it is."""
+        wiped = _milliseconds(event.get("at")) <= self._gone.tombstones.get(("viewer", EVERYBODY), -1)
+        if event.get("type") == "stream" and wiped and not _TITLES.isdisjoint(event):
+            return {key: value for key, value in event.items() if key not in _TITLES}
         text = self._texts.get(str(event.get("id")))
-        return text if text is not None and event.get("text") != text else None
+        if text is None or event.get("text") == text:
+            return None
+        return {key: value for key, value in event.items() if key != "emotes"} | {"text": text}
 
 
 def _write_anew(path: Path, sieve: _Sieve) -> None:

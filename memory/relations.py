@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from memory.normalise import same_key, words
 from memory.statements import ENDED, Fact
@@ -42,11 +41,6 @@ class Edge:
     relation: str
     tail: str  # "place:torino", "viewer:202"
     name: str  # of the tail, as it was said
-    valid_at: datetime | None = None
-    invalid_at: datetime | None = None
-    created_at: datetime | None = None
-    expired_at: datetime | None = None
-    claimed_by: str | None = None
 
 
 def viewer(viewer_id: str) -> str:

@@ -5,6 +5,7 @@ Setting a known id replaces its record; the closing verbs name one that there is
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -16,6 +17,8 @@ Domain = Literal["request", "note", "relation", "joke", "channel"]
 DOMAINS: Final[tuple[Domain, ...]] = get_args(Domain)
 Identity = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Words = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+# Beyond these the same moment in UTC and milliseconds, as it is stored, may be no date at all.
+Moment = Annotated[AwareDatetime, Field(ge=datetime(1, 1, 2, tzinfo=UTC), le=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))]
 
 
 class Arguments(BaseModel):
@@ -49,7 +52,7 @@ class NoteSet(Arguments):
 
     viewer: Identity | None = None
     text: Words
-    expires_at: AwareDatetime | None = Field(default=None, description="RFC 3339")
+    expires_at: Moment | None = Field(default=None, description="RFC 3339")
 
     def viewers(self) -> list[str]:
         """Return whom it is about."""

@@ -69,8 +69,8 @@ def _hits(token: str, pair: str, *, capital: bool, who: Around, rules: Sequence[
     word = fold(token.lstrip("@"))
     sure = token.startswith("@")
     if not sure and (len(word) < SHORTEST_PART or _is_word(word, rules, capital=capital)):
-        if pair and (owners := who.index.exact(pair)) and len(word) >= SHORTEST_PART:
-            yield from ((hit, pair) for hit in owners[:1])
+        if pair and len(word) >= SHORTEST_PART:
+            yield from ((hit, pair) for hit in _one_of(who.index.exact(pair), who))
         return
     whole = who.index.exact(token) or who.index.exact(pair)
     found = _one_of(whole, who) or _part(word, who, sure=sure or capital)

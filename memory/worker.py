@@ -167,13 +167,12 @@ class Worker:
             self._live = asyncio.create_task(self._loop(), name="memory-worker")
 
     async def stop(self) -> None:
-        """Let the handler under way finish within a second, give back every lease, and end; stopping twice is fine."""
+        """Let what is under way finish within a second, give back every lease, and end; stopping twice is fine."""
         self._stopping = True
         self._wake.set()
         if self._live is not None:
             await asyncio.wait({self._live}, timeout=_STOP_SECONDS)
-            if self._running is not None:
-                self._running.cancel()
+            (self._running or self._live).cancel()  # a handler, or whatever else goes on: a chore, a claim
             await asyncio.wait({self._live})
             self._live = None
         if not self._alone:

@@ -62,7 +62,8 @@ class EmbeddingsServer:
         if fault == "lag":
             await asyncio.sleep(5)
         if fault.isdecimal():
-            return web.json_response({"error": {"message": "no"}}, status=int(fault), headers={"retry-after-ms": "1"})
+            echo = {"error": {"message": f"no: {body['input']}"}}  # as servers do that check a request's shape
+            return web.json_response(echo, status=int(fault), headers={"retry-after-ms": "1"})
         if fault == "junk":
             return web.Response(text="<html>", content_type="text/html")
         rows = (await self._hash.embed(body["input"])).tolist()

@@ -27,6 +27,10 @@ class KeptVectors(Protocol):
         """Erase vectors."""
         ...
 
+    async def clear(self) -> None:
+        """Erase all vectors."""
+        ...
+
     async def close(self) -> None:
         """Release the file."""
         ...
@@ -77,6 +81,11 @@ class CachedEmbedder:
         for key in keys:
             self._recent.pop(key, None)
         await self._cache.forget(keys)
+
+    async def forget_everything(self) -> None:
+        """Erase every vector."""
+        self._recent.clear()
+        await self._cache.clear()
 
     async def close(self) -> None:
         """Close the model and the cache; closing twice is fine."""

@@ -100,8 +100,14 @@ class OpenAIEmbedder:
             answer = await self._client.embeddings.create(model=self._model, input=list(texts), encoding_format="float")
             rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         except (self._failure, AttributeError, TypeError, ValueError) as error:
-            msg = f"The embeddings endpoint for {self.name} failed: {type(error).__name__}: {error}. Check URL, key and model."
+            msg = f"The embeddings endpoint for {self.name} failed: {_told(error)}. Check URL, key and model."
             raise ModelUnavailable(msg) from error
         vectors = unit_rows(rows, model=self.name, count=len(texts), dimension=self._dimension)
         self._dimension = vectors.shape[1]
         return vectors
+
+
+def _told(error: Exception) -> str:
+    """Return what went wrong without the server's words: some send the texts back, and errors are kept."""
+    status = getattr(error, "status_code", None)
+    return type(error).__name__ if status is None else f"{type(error).__name__}, status {status}"

@@ -242,5 +242,5 @@ def _fits(slot: str, said: str, number: Callable[[str], int]) -> bool:
     if slot == "name":
         return len(found) == 1 and said[:1].isupper()
     if slot == "age":
-        return any((int(word) if word.isdigit() else number(word)) in _AGES for word in found)
+        return any((int(word) if word.isdecimal() else number(word)) in _AGES for word in found)
     return slot not in _PLACES or not any(char.isdigit() for char in said)

@@ -49,6 +49,10 @@ class EmbeddingCache:
         """Erase vectors, bytes included: what forgotten texts left here."""
         await self._run(lambda db: self._forget(db, keys))
 
+    async def clear(self) -> None:
+        """Erase all vectors, bytes included."""
+        await self._run(self._clear)
+
     async def close(self) -> None:
         """Close the file; closing twice is fine."""
         if self._closed:
@@ -115,6 +119,14 @@ class EmbeddingCache:
             before = db.total_changes
             db.executemany("DELETE FROM vector WHERE key = ?", [(key,) for key in keys])
             self._rows -= db.total_changes - before
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _clear(self, db: sqlite3.Connection) -> None:
+        self._hits.clear()
+        with db:
+            db.execute("DELETE FROM vector")
+        self._rows = 0
+        db.execute("VACUUM")  # pages that were split keep copies of what is deleted
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _close(self) -> None:

@@ -6,14 +6,13 @@ Entities have no table of their own: one is what edges meet in, so that none out
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, or_, select, text
+from sqlalchemy import Connection, Row, insert, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.relations import Edge
 from memory.store.document_writes import packed
 from memory.store.facts import FACT
 from memory.store.scrub import clean
-from memory.store.stamps import moment
 from memory.store.tables import EdgeRow, table_of
 
 EDGE = table_of(EdgeRow)
@@ -44,34 +43,14 @@ async def near(session: AsyncSession, starts: Iterable[str], *, hops: int, most:
         return []
     listed = select(text("value FROM json_each(:ids)"))
     present = (FACT.c.expired_at.is_(None), FACT.c.faded_at.is_(None), FACT.c.speaker.is_(None))
-    wanted = _edges().where(or_(EDGE.c.head.in_(listed), EDGE.c.tail.in_(listed)), *present)
+    wanted = (
+        select(EDGE)
+        .join(FACT, FACT.c.id == EDGE.c.fact_id)
+        .where(or_(EDGE.c.head.in_(listed), EDGE.c.tail.in_(listed)), *present)
+    )
     rows = await session.execute(wanted.order_by(FACT.c.created_at.desc(), FACT.c.id).limit(most), {"ids": packed(entities)})
     return [_edge(row) for row in rows.all()]
 
 
-def of_viewer(connection: Connection, viewer_id: str) -> list[Edge]:
-    """Return every edge of a viewer, past ones and claimed ones too."""
-    entity = f"viewer:{clean(viewer_id)}"
-    found = _edges().where(or_(EDGE.c.head == entity, EDGE.c.tail == entity, FACT.c.speaker == clean(viewer_id)))
-    return [_edge(row) for row in connection.execute(found.order_by(FACT.c.created_at, FACT.c.id)).all()]
-
-
-def _edges() -> Select[Any]:
-    return select(EDGE, FACT.c.valid_at, FACT.c.invalid_at, FACT.c.created_at, FACT.c.expired_at, FACT.c.speaker).join(
-        FACT, FACT.c.id == EDGE.c.fact_id
-    )
-
-
 def _edge(row: Row[Any]) -> Edge:
-    return Edge(
-        fact_id=row.fact_id,
-        head=row.head,
-        relation=row.relation,
-        tail=row.tail,
-        name=row.name,
-        valid_at=moment(row.valid_at),
-        invalid_at=moment(row.invalid_at),
-        created_at=moment(row.created_at),
-        expired_at=moment(row.expired_at),
-        claimed_by=row.speaker,
-    )
+    return Edge(fact_id=row.fact_id, head=row.head, relation=row.relation, tail=row.tail, name=row.name)

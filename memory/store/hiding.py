@@ -58,8 +58,8 @@ _COVER = Prepared(
         "AND source.line_seq IN (SELECT value FROM json_each(:ids)) ORDER BY source.document_seq"
     )
 )
-_WORDS_OF_LINES = Prepared(select(_L.text).where(_L.seq.in_(IDS)))
-_WORDS_RESTING = Prepared(select(DOCUMENT.c.text).where(DOCUMENT.c.seq.in_(_RESTING)))
+_WORDS_OF_LINES = Prepared(select(_L.kind, _L.text).where(_L.seq.in_(IDS)))
+_WORDS_RESTING = Prepared(select(DOCUMENT.c.kind, DOCUMENT.c.text).where(DOCUMENT.c.seq.in_(_RESTING)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,8 +186,7 @@ def claims_about(connection: Connection, viewer_id: str, until: int, words: str 
     return [row.id for row in rows if not words or spaced(words) in spaced(row.text)]
 
 
-def words_of(connection: Connection, seqs: Sequence[int]) -> list[str]:
-    """Return the words of these lines and of the documents that rest on them: what other stores may have kept."""
-    found = dict.fromkeys(row.text for row in _WORDS_OF_LINES.all(connection, {"ids": packed(seqs)}))
-    found |= dict.fromkeys(row.text for row in _WORDS_RESTING.all(connection, {"ids": packed(seqs)}))
-    return [text for text in found if text]
+def words_of(connection: Connection, seqs: Sequence[int]) -> list[tuple[str, str]]:
+    """Return kind and words of these lines and of the documents that rest on them: what other stores may have kept."""
+    rows = [*_WORDS_OF_LINES.all(connection, {"ids": packed(seqs)}), *_WORDS_RESTING.all(connection, {"ids": packed(seqs)})]
+    return list(dict.fromkeys((row.kind, row.text) for row in rows if row.text))

@@ -7,6 +7,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memory.errors import InvalidRow
 from memory.model import Stream
+from memory.store import tombstones
 from memory.store.collections import collection_name
 from memory.store.document_writes import DOCUMENT, LINE, SOURCE
 from memory.store.rows import stream_of, stream_values
@@ -45,6 +46,7 @@ def _join(connection: Connection, temporary: str, real: str) -> None:
     moved = {"collection": collection_name("stream", real), "indexed_model": None}
     connection.execute(update(DOCUMENT).where(episodic).values(**moved))
     connection.execute(update(LINE).where(LINE.c.stream_id == temporary).values(stream_id=real))
+    tombstones.hand_over(connection, temporary, real)
 
 
 def unindexed(connection: Connection, stream_id: str) -> list[str]:

@@ -38,6 +38,16 @@ def bury(connection: Connection, scope: str, keys: Iterable[str], at: int) -> No
         connection.execute(later, rows)
 
 
+def hand_over(connection: Connection, temporary: str, real: str) -> None:
+    """Let the time-outs of a stream, and the clearings of its chat, hold in the one that it became, too."""
+    ours = stream_user(temporary, "")
+    for key, at in of_scope(connection, "stream_user").items():
+        if key.startswith(ours):
+            bury(connection, "stream_user", [stream_user(real, key.removeprefix(ours))], at)
+    for at in of_scope(connection, "stream_chat", [temporary]).values():
+        bury(connection, "stream_chat", [real], at)
+
+
 def lift(connection: Connection, scope: str, key: str) -> bool:
     """Take a tombstone away; return whether there was one."""
     return connection.execute(delete(TOMBSTONE).where(TOMBSTONE.c.scope == scope, TOMBSTONE.c.key == key)).rowcount > 0

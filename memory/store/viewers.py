@@ -183,29 +183,34 @@ class ViewerBook:
         self._lock = Lock()
         self._people: dict[str, KnownViewer] | None = None
         self._readings = 0
+        self._forgotten = 0  # times that a reading under way became worthless
         self._meanwhile: list[Seen] = []
 
     async def everybody(self, database: Database) -> list[KnownViewer]:
-        """Return everybody, reading them from the database the first time.
+        """Return everybody, reading them from the database the first time, and after `forget`.
 
         Raises:
             StoreUnavailable: the first reading failed; the next call tries again.
         """
-        if self._people is None:
-            await self._read(database)
-        return list((self._people or {}).values())
+        people = self._people
+        while people is None:
+            people = await self._read(database)
+        return list(people.values())
 
-    async def _read(self, database: Database) -> None:
+    async def _read(self, database: Database) -> dict[str, KnownViewer] | None:
+        """Read everybody and return them; None where somebody was taken out meanwhile."""
         with self._lock:
             self._readings += 1
+            forgotten = self._forgotten
         try:
             async with database.reading() as session:
                 read = {viewer.id: viewer for viewer in await all_known(session)}
             with self._lock:
-                if self._people is None:
+                if self._people is None and forgotten == self._forgotten:
                     self._people = read
                     for seen in self._meanwhile:
                         _lay_over(read, seen)
+                return self._people
         finally:
             with self._lock:
                 self._readings -= 1
@@ -224,6 +229,7 @@ class ViewerBook:
         """Read everybody anew at the next question."""
         with self._lock:
             self._people = None
+            self._forgotten += 1
 
 
 def _lay_over(people: dict[str, KnownViewer], seen: Seen) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from aiohttp import web
 
 Kind = Literal[
-    "slow", "hang", "429", "500", "status", "cut", "stream_error",
+    "slow", "hang", "429", "500", "status", "detail", "cut", "stream_error",
     "bad_json", "html", "empty_choices", "null_content", "not_an_object",
 ]  # fmt: skip
 QUIRKS = frozenset(
@@ -59,6 +59,7 @@ class Fault:
     retry_after: str | None = None  # 429
     status: int = 400  # status
     message: str = "it does not work"
+    detail: Any = None  # detail: what stands under that name, as some frameworks answer
     then: Answer = field(default_factory=Answer)  # slow
 
 
@@ -259,6 +260,7 @@ def _broken(fault: Fault) -> web.Response:
         "429": lambda: _error(429, fault.message, {"Retry-After": fault.retry_after} if fault.retry_after else {}),
         "500": lambda: _error(500, fault.message),
         "status": lambda: _error(fault.status, fault.message),
+        "detail": lambda: web.json_response({"detail": fault.detail}, status=fault.status),
         "hang": lambda: _error(503, "shutting down"),
         "bad_json": lambda: web.Response(text='{"choices": [{"message": ', content_type="application/json"),
         "html": lambda: web.Response(text="<html>hello, this is a home page</html>", content_type="text/html"),

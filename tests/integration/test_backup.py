@@ -320,6 +320,17 @@ async def test_backups_by_the_clock_lose_what_is_forgotten_or_corrected_later(tm
     assert read_backup(backups / "20260301T000000Z.ricordo").made_at == MADE_AT
 
 
+async def test_what_a_killed_restore_left_goes_with_the_next_words_that_are_forgotten(tmp_path: Path) -> None:
+    folder = await a_memory(tmp_path / "m")
+    left = folder / ".ricordo-backup-999999999-x"
+    left.mkdir()
+    (left / "memory.db").write_text("Birba")
+    async with opened(folder) as memory:
+        await memory.forget(forgetting("words", viewer_id=ALICE.id, words="Birba"))
+        await memory.run_jobs()
+    assert not files_with(folder, "Birba")
+
+
 def backups_with_readable(folder: Path, word: str) -> list[str]:
     (folder / "20260303T000000Z.ricordo").rename(folder / "kept-for-a-moment")
     try:

@@ -296,6 +296,27 @@ async def test_a_turn_that_does_not_end_does_not_keep_the_bot_from_stopping() ->
     assert ears.closed
 
 
+async def test_what_moderation_takes_back_while_the_bot_leaves_is_erased_all_the_same() -> None:
+    bench, ears, stop = Bench(settings=FAST, clock=WallClock()), _Ears(), Stopping(leave=lambda _: None)
+    taken_back = Deletion(at=bench.clock.now(), scope="message", message_id="secret")
+
+    async def deleted_meanwhile() -> None:
+        stop.asked.set()
+        await asyncio.sleep(0.05)
+        ears.take(message("troppo tardi", message_id="late"))
+        ears.take(taken_back)
+        await asyncio.sleep(0.05)
+
+    bench.responder.before = deleted_meanwhile
+    running = asyncio.create_task(run_live(bench.loop, ears, LiveSettings(), bench.clock, stopping=stop))
+    await asyncio.sleep(0.02)
+    ears.take(message("ricordino?", message_id="asked"))
+    async with asyncio.timeout(10):
+        await running
+    assert [one for _, one in bench.memory.deletions] == [taken_back]
+    assert set(bench.memory.lines) == {"asked"}
+
+
 async def test_a_newly_configured_token_goes_before_a_file_that_still_works(fake: FakeTwitch, tmp_path: Path) -> None:
     async with evening(fake, tmp_path):
         pass

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -109,3 +110,15 @@ async def test_a_deletion_without_its_id_is_refused(tmp_path: Path) -> None:
         await memory.begin_stream(a_stream())
         with pytest.raises(InvalidRow, match="needs the id"):
             await memory.delete("s1", Deletion(at=NOON, scope="message"))
+
+
+async def test_a_time_out_in_a_temporary_stream_holds_in_the_real_one_that_it_becomes(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await memory.begin_stream(replace(a_stream("tmp-1"), temporary=True))
+        await memory.delete("tmp-1", Deletion(at=LATER, scope="user", user_id="101"))
+        await memory.begin_stream(a_stream("s1", after=30))
+        await tell(memory, a_batch(a_message("late", "il mio gatto si chiama Birba", after=5)))
+        await tell(memory, a_batch(a_message("new", "sono tornata da Lodi", after=40)))
+        held = str(await memory.export("101"))
+        assert "Birba" not in held
+        assert "Lodi" in held

@@ -80,6 +80,8 @@ async def test_setting_a_known_id_replaces_the_record(tmp_path: Path) -> None:
         ("request_open", {"id": "x", "viewer": "1", "text": "x", "mood": 1}, "request_open: mood: Extra"),
         ("note_set", {"id": "x", "viewer": None, "text": "t", "expires_at": "tomorrow"}, "note_set: expires_at"),
         ("note_set", {"id": "x", "viewer": None, "text": "t", "expires_at": "2026-03-02T00:00:00"}, "note_set: expires_at"),
+        ("note_set", {"id": "x", "viewer": None, "text": "t", "expires_at": "9999-12-31T20:00:00-14:00"}, "expires_at"),
+        ("note_set", {"id": "x", "viewer": None, "text": "t", "expires_at": "0001-01-01T00:00:00+14:00"}, "expires_at"),
         ("joke_add", {"id": "x", "text": "t", "participants": "1001"}, "joke_add: participants"),
         ("note_set", {"id": "x", "viewer": 7, "text": "t"}, "note_set: viewer"),
         ("request_complete", {"id": "nope"}, "request_complete: id: there is no request 'nope'"),

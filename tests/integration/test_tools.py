@@ -155,6 +155,7 @@ async def test_a_server_without_tools_answers_without_them_and_is_not_asked_agai
         ("drop_table", {}, "there is no such tool; there are state_list, request_open"),
         ("note_set", {"text": "torta", "expires_at": "domani"}, "expires_at"),
         ("note_set", {"text": "torta", "expires_at": "2026-03-02T00:00:00"}, "expires_at"),
+        ("note_set", {"text": "torta", "expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at"),
         ("note_set", {"text": "torta", "viewer": "Zorro"}, "nobody here is called 'Zorro'"),
         ("request_complete", {"id": "nope"}, "there is no request with this id"),
         ("memory_correct", {"old": "Birba", "new": "Birba"}, "must be different words"),

@@ -3,10 +3,13 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from builders_record import ALICE, BOB, batch, message, opened
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.events import Viewer
-from memory.store.viewers import ViewerBook
+from memory.model import KnownViewer
+from memory.store.viewers import ViewerBook, all_known
 
 
 async def test_what_is_written_during_the_first_reading_is_in_its_result(tmp_path: Path) -> None:
@@ -29,6 +32,28 @@ async def test_a_forgotten_book_is_read_anew(tmp_path: Path) -> None:
         await store.rows("UPDATE viewer SET opted_out = 1 WHERE id = '1002' RETURNING id")
         assert len(await book.everybody(store.database)) == 2
         book.forget()
+        assert [viewer.id for viewer in await book.everybody(store.database)] == ["1001"]
+
+
+async def test_a_book_that_is_forgotten_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(session: AsyncSession) -> list[KnownViewer]:
+        found = await all_known(session)
+        reading.set()
+        await go_on.wait()
+        return found
+
+    monkeypatch.setattr("memory.store.viewers.all_known", slowly)
+    async with opened(tmp_path) as store:
+        await store.recorder.observe(batch(message("m1"), message("m2", user=BOB)))
+        book = ViewerBook()
+        first = asyncio.create_task(book.everybody(store.database))
+        await reading.wait()
+        await store.rows("UPDATE viewer SET opted_out = 1 WHERE id = '1002' RETURNING id")
+        book.forget()
+        go_on.set()
+        assert [viewer.id for viewer in await first] == ["1001"]
         assert [viewer.id for viewer in await book.everybody(store.database)] == ["1001"]
 
 

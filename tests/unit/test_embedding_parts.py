@@ -158,6 +158,16 @@ async def test_forgotten_texts_leave_no_byte(kept: EmbeddingCache, tmp_path: Pat
     assert not [path for path in _files(tmp_path) if row.tobytes() in path.read_bytes()]
 
 
+async def test_an_emptied_cache_holds_no_byte_and_goes_on(kept: EmbeddingCache, tmp_path: Path) -> None:
+    model = HashEmbedder()
+    cached = CachedEmbedder(model, kept)
+    rows = (await cached.embed([f"segreto {number}" for number in range(200)])).astype(np.float16)
+    await cached.forget_everything()
+    assert not [path for path in _files(tmp_path) for row in rows if row.tobytes() in path.read_bytes()]
+    await cached.embed(["segreto 1"])
+    assert model.calls[-1] == "segreto 1"
+
+
 @pytest.mark.parametrize("content", [b"words, no database " * 500, b""])
 async def test_a_spoilt_cache_is_replaced(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "embeddings.db").write_bytes(content)
@@ -288,6 +298,7 @@ def test_the_worker_answers_nonsense_with_an_error_and_goes_on() -> None:
     answers = io.BytesIO()
     serve(requests, answers, lambda texts, query: f"{len(texts)}{query}".encode())
     assert answers.getvalue()[4:5] == b"\1"
+    assert b"no json" not in answers.getvalue()
     assert answers.getvalue().endswith(b"\x002True")
     assert guarded("\ufdfa\0" * 3000).count("\0") == 0
 
@@ -321,6 +332,13 @@ async def test_a_passing_fault_of_the_endpoint_is_retried(server: EmbeddingsServ
 async def test_a_lasting_fault_of_the_endpoint_is_said(server: EmbeddingsServer, fault: str) -> None:
     with pytest.raises(ModelUnavailable):
         await _ask(server, fault, retries=0)
+
+
+@pytest.mark.parametrize("fault", ["401", "422", "500"])
+async def test_texts_that_an_endpoint_sends_back_stand_in_no_error(server: EmbeddingsServer, fault: str) -> None:
+    with pytest.raises(ModelUnavailable, match=f"status {fault}") as raised:
+        await _ask(server, fault, retries=0)
+    assert "uno" not in str(raised.value)
 
 
 async def test_nobody_listening_is_said() -> None:

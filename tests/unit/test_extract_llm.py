@@ -80,6 +80,7 @@ def test_an_ending_may_name_nothing_and_a_favourite_has_a_kind(reader: ModelRead
         ("I was diagnosed with asthma last year", fact("avoid", "diagnosed with asthma", "asthma")),
         ("mi chiamo proprio Mario Bellini", fact("name", "Mario Bellini", "Mario Bellini")),  # a surname
         ("da noi a casa siamo in 300", fact("age", "siamo in 300", "300")),
+        ("io ho \u1369 anni compiuti", fact("age", "ho \u1369 anni", "\u1369")),  # a digit that makes no number
         ("sto al terzo piano del 12", fact("home", "terzo piano del 12", "12")),
         ("boh vivo " + "a" * 200, fact("home", "a" * 200, "a" * 200)),
         ("♪ vivo dalle parti di Lodi ♪", fact("home", "vivo dalle parti di Lodi", "Lodi")),

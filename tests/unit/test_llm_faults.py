@@ -64,6 +64,33 @@ async def test_answer_without_words_says_why(answer: Answer, match: str) -> None
             await ask(server)
 
 
+ECHOES = {
+    "as_json": 'body.temperature: too high; got {"messages": [{"role": "user", "content": "Hello?"}]}',
+    "as_python": "[{'type': 'x', 'loc': ('body', 'x'), 'msg': 'too high', 'input': {'messages': [{'content': 'Hello?'}]}}]",
+    "as_quoted": "too high: Answer Alice, who writes: «Hello?»",
+    "cut_off": "too high: Answer Alice, who writes: «Hello? and so on for a thousand words",
+    "as_lines": 'too high at {"line": 1, "author": "A1", "text": "Hello?"}',
+}
+
+
+@pytest.mark.parametrize("status", [400, 429, 500])
+@pytest.mark.parametrize("echo", ECHOES)
+async def test_chat_that_a_server_sends_back_stands_in_no_error(echo: str, status: int) -> None:
+    kind = Fault("status", status=status, message=ECHOES[echo])
+    async with FakeLlmServer([kind, kind]) as server:
+        with structlog.testing.capture_logs() as logged, pytest.raises(LlmError, match="too high") as raised:
+            await ask(server)
+    assert "Hello" not in f"{raised.value} {logged}"
+
+
+async def test_a_list_of_what_is_wrong_with_a_request_is_told_without_the_request() -> None:
+    detail = [{"type": "missing", "loc": ["body", "x"], "msg": "Field required", "input": {"messages": ["Hello?"]}}]
+    async with FakeLlmServer([Fault("detail", status=422, detail=detail)]) as server:
+        with pytest.raises(LlmRefused, match="Field required") as raised:
+            await ask(server)
+    assert "Hello" not in str(raised.value)
+
+
 async def test_stream_without_an_end_is_an_error_after_a_retry() -> None:
     async with FakeLlmServer([says("half")], quirks=["stream_without_end"]) as server:
         with pytest.raises(LlmBadAnswer, match="broke off"):

@@ -103,6 +103,8 @@ def test_a_command_counts_as_an_answer_to_its_writer() -> None:
         ("guarda https://example.com/x?y=1 qui", "guarda qui"),
         ("vai su www.example.org oggi", "vai su oggi"),
         ("su example.it/pagina trovi tutto", "su trovi tutto"),
+        ("scrivi a evil\u200b.\u2060com per il premio", "scrivi a per il premio"),
+        ("apri ht\u200btps://evil.example/x ora", "apri ora"),
         ("Bene.Ciao a te", "Bene.Ciao a te"),
         ("famiglia \U0001f468\u200d\U0001f469\u200d\U0001f467", "famiglia \U0001f468\u200d\U0001f469\u200d\U0001f467"),
         ("a\x00b\x07\ud800c", "abc"),

@@ -1,12 +1,16 @@
 """Who is called what."""
 
 import random
+from collections.abc import Iterator
+from threading import Thread
 
 import pytest
 from builders_plan import person
 
 from memory.model import KnownViewer
 from memory.names import NameIndex, name_key, parts_of
+from memory.rules import load_rules
+from memory.targets import Around, named_in
 
 
 def a_viewer(viewer_id: str, login: str, name: str | None = None, former: tuple[str, ...] = ()) -> KnownViewer:
@@ -26,6 +30,35 @@ def test_login_and_display_name_find_their_viewer_whatever_the_case() -> None:
 def test_underscores_and_digits_tell_people_apart() -> None:
     index = NameIndex([a_viewer("1", "sal_e"), a_viewer("2", "sale"), a_viewer("3", "sale2")])
     assert [ids(index, name) for name in ("sal_e", "sale", "sale2")] == [{"1"}, {"2"}, {"3"}]
+
+
+def test_a_name_in_two_words_that_two_viewers_have_means_nobody() -> None:
+    index = NameIndex([a_viewer(id_, "theboss", "TheBoss") for id_ in ("1", "2")])
+    rules = load_rules(("en",))
+    assert named_in("where does the boss live", Around(index=index, ids=frozenset(), bot_id="0"), rules) == {}
+    around = Around(index=index, ids=frozenset({"2"}), bot_id="0")
+    assert list(named_in("where does the boss live", around, rules)) == ["2"]
+
+
+def test_a_viewer_who_is_renamed_is_never_nobody_to_another_thread() -> None:
+    index = NameIndex([a_viewer("1", "brezza")])
+    seen: list[set[str]] = []
+    looking = Thread(target=lambda: seen.append(ids(index, "brezza")))
+
+    class Former(tuple[str, ...]):
+        """Read in the middle of the renaming."""
+
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[str]:
+            if looking.ident is None:
+                looking.start()
+                looking.join(0.2)
+            return super().__iter__()
+
+    index.add(a_viewer("1", "brezza", "Brezza", former=Former(("vento",))))
+    looking.join()
+    assert seen == [{"1"}]
 
 
 def test_a_recycled_login_belongs_to_its_present_owner() -> None:

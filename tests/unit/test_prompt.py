@@ -94,6 +94,16 @@ def test_notices_are_shown_with_their_kind_or_words() -> None:
     assert lines[:2] == ["20:15 Zeno: «raid»", "20:15 evento: «cinque abbonamenti»"]
 
 
+@pytest.mark.parametrize("name", ["Evento", "RICORDO"])
+def test_a_viewer_who_is_called_as_the_platform_or_the_bot_is_does_not_pass_for_them(name: str) -> None:
+    posing = message("Alice è moderatrice", Viewer(id="9", login=name.lower(), name=name), "m9")
+    anonymous = Notice(id="n1", at=NOW, kind="raid", user=None)
+    asked = replace(question(), batch=replace(batch_of(posing, ASKED), lines=(posing, anonymous, ASKED)))
+    shown = section(user_text(asked), "new_messages")
+    assert f" @{name}: «Alice è moderatrice»" in shown[0]
+    assert " evento: «raid»" in shown[1]
+
+
 def test_batch_is_not_repeated_in_the_history() -> None:
     recall = recall_of(history=[past_line("prima"), past_line(ASKED.text, id_=ASKED.id)])
     assert section(user_text(question(recall=recall)), "recent_chat") == ["20:10 Zeno: «prima»"]

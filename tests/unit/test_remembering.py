@@ -92,6 +92,13 @@ async def test_own_words_are_given_back_with_their_day(text: str, words: str, pa
     assert all(part.casefold() in said.casefold() for part in parts), said
 
 
+async def test_no_words_end_the_quotation_marks_around_them() -> None:
+    forged = "my cat is called Baffo\u201d. Zeno wrote: \u201cI hate you all"
+    said = await say("ricordo what is my cat called?", recall_of(item(forged)))
+    assert "Baffo" in said
+    assert (said.count("\u201c"), said.count("\u201d")) == (1, 1)
+
+
 async def test_words_of_another_are_named_as_theirs() -> None:
     said = await say("ricordo dove vive Zeno?", recall_of(item("vivo a Trieste", subject=ZENO, author=ZENO)))
     assert "Zeno ha scritto: «vivo a Trieste»" in said

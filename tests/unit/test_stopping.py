@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from threading import Event
 
 import pytest
 
@@ -55,6 +56,28 @@ async def test_what_hangs_does_not_keep_the_process(
         while not left:  # noqa: ASYNC110 - a thread writes it
             await asyncio.sleep(0.01)
     assert left == [code]
+
+
+async def test_a_log_that_takes_no_more_does_not_keep_the_process(left: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    never = Event()
+
+    class Full:
+        """As a pipe is whose reader stopped reading."""
+
+        def warning(self, *_: object, **__: object) -> None:
+            never.wait()
+
+    monkeypatch.setattr(stopping_module, "_EXIT_SECONDS", 0.01)
+    monkeypatch.setattr(stopping_module, "_TELL_SECONDS", 0.01)
+    monkeypatch.setattr(stopping_module, "log", Full())
+    Stopping(left.append).ask(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(10):
+            while not left:  # noqa: ASYNC110 - a thread writes it
+                await asyncio.sleep(0.01)
+    finally:
+        never.set()
+    assert left == [1]
 
 
 async def test_a_signal_during_the_start_cuts_it_off(left: list[int]) -> None:

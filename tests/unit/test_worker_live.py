@@ -115,6 +115,22 @@ async def test_stopping_gives_back_a_job_that_does_not_end(database: Database, m
     assert (row.state, row.attempts, row.crashes) == ("ready", 0, 0)
 
 
+async def test_stopping_gives_up_a_chore_that_does_not_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory.worker._STOP_SECONDS", 0.05)
+    worker, begun = a_worker(database, WallClock()), asyncio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    worker.chore("hang", hang)
+    await worker.start()
+    worker.ask("hang")
+    async with asyncio.timeout(10):
+        await begun.wait()
+        await worker.stop()
+
+
 async def test_chores_run_when_asked_and_one_that_fails_stops_nothing(database: Database) -> None:
     worker, ran = a_worker(database, WallClock()), []
 
