@@ -27,7 +27,6 @@ from memory.errors import DirectoryInUse as DirectoryInUse
 from memory.errors import IndexUnavailable as IndexUnavailable
 from memory.errors import InvalidRow as InvalidRow
 from memory.errors import LanguageModelUnavailable as LanguageModelUnavailable
-from memory.errors import LeaseLost as LeaseLost
 from memory.errors import MemoryClosed as MemoryClosed
 from memory.errors import MemoryExists as MemoryExists
 from memory.errors import ModelMismatch as ModelMismatch
@@ -40,13 +39,11 @@ from memory.events import BotReply as BotReply
 from memory.events import Channel as Channel
 from memory.events import Command as Command
 from memory.events import Deletion as Deletion
-from memory.events import DeletionScope as DeletionScope
 from memory.events import Emote as Emote
 from memory.events import Event as Event
 from memory.events import Line as Line
 from memory.events import Message as Message
 from memory.events import Notice as Notice
-from memory.events import NoticeKind as NoticeKind
 from memory.events import Probe as Probe
 from memory.events import Settle as Settle
 from memory.events import StateCall as StateCall
@@ -66,7 +63,6 @@ from memory.inspection import inspect_memory as inspect_memory
 from memory.inspection import job_desk as job_desk
 from memory.inspection import refuse_in_use as refuse_in_use
 from memory.jobs import Jobs as Jobs
-from memory.model import SECTIONS as SECTIONS
 from memory.model import Batch as Batch
 from memory.model import Block as Block
 from memory.model import Candidate as Candidate
@@ -111,8 +107,6 @@ from memory.receipts import Holding as Holding
 from memory.receipts import Receipt as Receipt
 from memory.receipts import RollbackRequest as RollbackRequest
 from memory.receipts import UndoRequest as UndoRequest
-from memory.recipes import ALL_CHANNELS as ALL_CHANNELS
-from memory.recipes import ALL_SOURCES as ALL_SOURCES
 from memory.recipes import FULL as FULL
 from memory.recipes import BackupPlan as BackupPlan
 from memory.recipes import Caches as Caches
@@ -143,17 +137,18 @@ from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup
 from memory.restoring import restore as restore
 from memory.rules import RulesInvalid as RulesInvalid
+<<<<<<< HEAD
 from memory.sampling import compare_sample as compare_sample
 from memory.spending import ModelSpent as ModelSpent
 from memory.spending import ModelUse as ModelUse
 from memory.state_orders import Refusal as Refusal
+=======
+>>>>>>> attack
 from memory.state_orders import Rights as Rights
 from memory.state_orders import StateOrder as StateOrder
 from memory.state_orders import StateReceipt as StateReceipt
 from memory.state_verbs import DOMAINS as DOMAINS
-from memory.state_verbs import VERBS as VERBS
 from memory.state_verbs import Domain as Domain
-from memory.state_verbs import Verb as Verb
 from memory.state_verbs import first_error as first_error
 from memory.state_verbs import verb_of as verb_of
 from memory.store.embedding_cache import EmbeddingCache as EmbeddingCache

@@ -14,7 +14,6 @@ BotMemoryError
 ├── PairsInvalid        pairs that the projection of questions is fitted on cannot be used
 ├── LanguageModelUnavailable  a language model cannot be reached, or refuses
 ├── AnswerUnusable      a language model answered with nothing that can be used
-├── LeaseLost           a job's lease passed to another attempt
 ├── BackupInvalid       a file is no backup, is cut short or changed, or a newer program made it
 ├── MemoryExists        a restore would replace a memory that is there
 └── InvalidRow          a value that must not be stored; retrying is useless
@@ -82,10 +81,6 @@ class LanguageModelUnavailable(BotMemoryError):
 
 class AnswerUnusable(BotMemoryError):
     """A language model answered, but with nothing that can be used: asking again may help, but not for long."""
-
-
-class LeaseLost(BotMemoryError):
-    """The lease of a job ran out and passed to another attempt."""
 
 
 class BackupInvalid(BotMemoryError):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-NoticeKind = Literal["sub", "resub", "gift", "raid", "cheer", "follow", "announcement", "redemption"]
 DeletionScope = Literal["message", "user", "chat"]
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -119,7 +118,7 @@ class Notice:
 
     id: str
     at: datetime
-    kind: str  # one of NoticeKind, or a newer word that the source used
+    kind: str  # sub, resub, gift, raid, cheer, follow, announcement, redemption, or a newer word that the source used
     user: Viewer | None
     text: str | None = None  # the viewer's own words, where the platform carries them
     data: Mapping[str, Any] = field(default_factory=dict)

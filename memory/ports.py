@@ -164,11 +164,11 @@ class MemoryReader(Protocol):
         """
         ...
 
-    async def answered(self, line_ids: Sequence[str]) -> dict[str, str]:
-        """Return, for each line that answers another one, the words of that one; the others are missing.
+    async def answered(self, line_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+        """Return, for each line that answers another one, the words of that one, and whether it is a reply; others are missing.
 
-        A line answers the one that it replies to; where just two people talk, the last one of the other, within ten minutes.
-        What was erased or cleared away is nothing. For ranking only: they are other people's words.
+        A line answers the one that it replies to; where just two people talk, it is taken to answer the last one of the other
+        within ten minutes. What was erased or cleared away is nothing. For ranking only: they are other people's words.
         """
         ...
 

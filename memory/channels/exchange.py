@@ -1,7 +1,8 @@
 """The exchange channel: whether the question's words stand in the line that a line answers. A prior: it finds nothing.
 
 An answer seldom repeats what it answers: "since 2019, on the lake" stands below "when did you move, and where to?". What a line
-answers is known where it is a reply, and where only two people talk; in a chat of many the line before is mostly another talk.
+answers is known where it is a reply, and likely where only two people talk, which counts half; in a chat of many the line
+before is mostly another talk.
 """
 
 import math
@@ -16,6 +17,7 @@ from memory.ports import MemoryReader
 from memory.rules import Rules
 
 NAME = "exchange"
+LIKELY = 0.5  # of what a reply's parent counts, where two people talk and no reply says what is answered
 _ENDING = 4  # letters that a form of a word may have behind its stem
 _WORDS = 24  # different words of a question that are looked for
 
@@ -40,7 +42,9 @@ class Exchange:
             return []
         answered = await self._reader.answered(sorted(set(resting.values())))
         said = {id_: answered[line] for id_, line in resting.items() if line in answered}
-        return sorted(shares(stems, said).items(), key=lambda hit: (-hit[1], hit[0]))
+        found = shares(stems, {id_: text for id_, (text, _) in said.items()})
+        weighed = ((id_, share * (1.0 if said[id_][1] else LIKELY)) for id_, share in found.items())
+        return sorted(weighed, key=lambda hit: (-hit[1], hit[0]))
 
 
 def shares(stems: Sequence[str], texts: Mapping[str, str]) -> dict[str, float]:

@@ -43,6 +43,7 @@ class CachedEmbedder:
         """Keep `entries` vectors in memory, all of them in `cache`. `symmetric`: questions are embedded as texts are."""
         self._embedder, self._cache, self._entries, self._symmetric = embedder, cache, entries, symmetric
         self._recent: OrderedDict[bytes, Vectors] = OrderedDict()
+        self._forgotten = 0  # times that something was
         self.hits = self.misses = 0
 
     @property
@@ -77,6 +78,7 @@ class CachedEmbedder:
 
     async def forget(self, texts: Sequence[str]) -> None:
         """Erase the vectors of these texts, as questions and as documents."""
+        self._forgotten += 1
         keys = [self._key(clean(text), side) for text in texts for side in ("document", "query")]
         for key in keys:
             self._recent.pop(key, None)
@@ -84,6 +86,7 @@ class CachedEmbedder:
 
     async def forget_everything(self) -> None:
         """Erase every vector."""
+        self._forgotten += 1
         self._recent.clear()
         await self._cache.clear()
 
@@ -93,6 +96,7 @@ class CachedEmbedder:
         await self._cache.close()
 
     async def _through(self, texts: Sequence[str], side: str, ask: Callable[[Sequence[str]], Awaitable[Vectors]]) -> Vectors:
+        forgotten = self._forgotten
         wanted = {self._key(cleaned, side): cleaned for cleaned in map(clean, texts)}
         found = {key: self._recent[key] for key in wanted if key in self._recent}
         missing = [key for key in wanted if key not in found]
@@ -104,9 +108,11 @@ class CachedEmbedder:
         if missing:
             fresh = await ask([wanted[key] for key in missing])
             rounded = {key: row.astype(np.float16).astype(np.float32) for key, row in zip(missing, fresh, strict=True)}
-            await self._cache.put(rounded)
             found.update(rounded)
-        self._remember(found)
+            if forgotten == self._forgotten:  # else they may be among what was
+                await self._cache.put(rounded)
+        if forgotten == self._forgotten:
+            self._remember(found)
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         rows = [found[self._key(clean(text), side)] for text in texts]

@@ -58,9 +58,11 @@ _TALKING = select(func.count(_WHO.distinct())).where(_BEFORE).correlate(_SAID).s
 _LAST = _WORDS.order_by(_NEAR.c.seq.desc()).where(_BEFORE, _SAID.c.viewer_id != _WHO).scalar_subquery()
 _PARENT = _WORDS.where(_SHOWN, _NEAR.c.id == _SAID.c.reply_to).scalar_subquery()
 _ANSWERED = Prepared(
-    select(_SAID.c.id, case((_SAID.c.reply_to.is_not(None), _PARENT), (_TALKING == _TWO, _LAST)).label("words")).where(
-        _SAID.c.id.in_(IDS)
-    )
+    select(
+        _SAID.c.id,
+        case((_SAID.c.reply_to.is_not(None), _PARENT), (_TALKING == _TWO, _LAST)).label("words"),
+        _SAID.c.reply_to.is_not(None).label("replied"),
+    ).where(_SAID.c.id.in_(IDS))
 )
 _SHOWN_COLUMNS = [column for column in DOCUMENT.c if column.key not in {"stems", "superseded", "indexed_model"}]
 _LIVING = select(*_SHOWN_COLUMNS).where(IN_SIGHT)
@@ -200,9 +202,13 @@ class Reader:
                 found[hit][distance > 0].append(document)
         return found
 
-    async def answered(self, line_ids: Sequence[str]) -> dict[str, str]:
-        """Return, for each line that answers another one, the words of that one: its parent, or the other's of two who talk."""
-        return dict(row for row in await self._values(tuple, _ANSWERED, {"ids": packed(line_ids)}) if row[1])
+    async def answered(self, line_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+        """Return, for each line that answers another one, the words of that (a parent's, else the other's of two who talk).
+
+        With them, whether the line is a reply.
+        """
+        rows = await self._values(tuple, _ANSWERED, {"ids": packed(line_ids)})
+        return {id_: (said, bool(replied)) for id_, said, replied in rows if said}
 
     async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return, for each line, what was said right behind it: by its author, in answer to it, and next by somebody else."""

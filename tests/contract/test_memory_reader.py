@@ -153,4 +153,4 @@ async def test_what_was_said_behind_a_line_is_told_by_whose_it_is(reader: Memory
 
 async def test_a_line_of_two_who_talk_answers_the_last_one_of_the_other(reader: MemoryReader) -> None:
     answered = await reader.answered(["m1", "m2", "m3", "nothing"])
-    assert answered == {"m2": "il mio gatto Birba dorme", "m3": "il gatto di casa"}
+    assert answered == {"m2": ("il mio gatto Birba dorme", False), "m3": ("il gatto di casa", False)}

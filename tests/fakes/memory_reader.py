@@ -65,9 +65,9 @@ class InMemoryReader:
                 found[document.id] = (beside[max(0, place - each_side) : place], beside[place + 1 : place + 1 + each_side])
         return found
 
-    async def answered(self, line_ids: Sequence[str]) -> dict[str, str]:
+    async def answered(self, line_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
         self.calls.append("answered")
-        found: dict[str, str] = {}
+        found: dict[str, tuple[str, bool]] = {}
         for lines in self.lines.values():
             by_id = {line.id: line for line in lines}
             for place, line in enumerate(lines):
@@ -78,7 +78,7 @@ class InMemoryReader:
                 two = len({one.author and one.author.id for one in (*before, line)}) == 2
                 parent = by_id.get(line.reply_to) if line.reply_to else others[-1] if others and two else None
                 if parent is not None:
-                    found[line.id] = parent.text
+                    found[line.id] = (parent.text, line.reply_to is not None)
         return found
 
     async def aftermath(self, line_ids: Sequence[str]) -> dict[str, dict[str, str]]:

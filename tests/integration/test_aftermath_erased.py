@@ -26,7 +26,7 @@ async def test_a_deleted_line_is_behind_nothing_and_answered_by_nothing(tmp_path
     await recorder.record(Turn(batch=batch, recall=None, said=Said(state="silent")))
     reader = Reader(database)
     assert (await reader.aftermath(["m1"]))["m1"]["other"] == "il mio segreto"
-    assert await reader.answered(["m3"]) == {"m3": "il mio segreto"}
+    assert await reader.answered(["m3"]) == {"m3": ("il mio segreto", False)}
     await recorder.delete("s1", Deletion(at=NOON, scope="message", message_id="m2"))
     assert await reader.aftermath(["m1"]) == {"m1": {"own": "in cantina", "answer": "", "other": ""}}
     assert await reader.answered(["m3"]) == {}

@@ -1,17 +1,19 @@
 """The cache of embeddings: what is erased, put right or wiped leaves no vector in it, whoever ordered it."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from builders_forget import correcting, forgetting, said
 from builders_memory import ALICE, BOB, asked, opened, tell
 from builders_recall import NOON, a_message, a_stream
 from fakes.hash_embedder import HashEmbedder
 
-from memory import Batch, CachedEmbedder, Deletion, EmbeddingCache, Memory, Notice
+from memory import Batch, CachedEmbedder, Deletion, EmbeddingCache, Memory, Notice, Vectors
 
 CAT, DOG = "il mio gatto grigio si chiama Birba", "il mio cane nero si chiama Zorro"
 
@@ -45,6 +47,34 @@ async def keeping(folder: Path) -> AsyncIterator[Kept]:
         kept = Kept(memory, embedder)
         assert await kept.holds(CAT)
         yield kept
+    await embedder.close()
+
+
+class Gated(HashEmbedder):
+    """Answers once it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(dimension=32)
+        self.asked, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked.set()
+        await self.gate.wait()
+        return await super().embed(texts)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_what_is_forgotten_while_it_is_embedded_is_not_kept(tmp_path: Path, whole: bool) -> None:
+    model, kept = Gated(), EmbeddingCache(tmp_path / "embeddings.db")
+    embedder = CachedEmbedder(model, kept, symmetric=True)
+    asking = asyncio.create_task(embedder.embed([CAT]))
+    await model.asked.wait()
+    await (embedder.forget_everything() if whole else embedder.forget([CAT]))
+    model.gate.set()
+    assert (await asking).shape == (1, 32)
+    before = embedder.misses
+    await embedder.embed([CAT])
+    assert embedder.misses == before + 1
     await embedder.close()
 
 

@@ -9,7 +9,6 @@ from memory.errors import (
     IndexUnavailable,
     InvalidRow,
     LanguageModelUnavailable,
-    LeaseLost,
     ModelUnavailable,
     StoreUnavailable,
 )
@@ -24,7 +23,6 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         (StoreUnavailable("x"), "temporary"),
         (IndexUnavailable("x"), "temporary"),
         (ModelUnavailable("x"), "temporary"),
-        (LeaseLost("x"), "temporary"),
         (TimeoutError(), "temporary"),
         (OSError(28, "full"), "temporary"),
         (ValueError("x"), "unknown"),

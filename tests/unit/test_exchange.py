@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from builders_recall import a_line, a_viewer, own_words
 from fakes.memory_reader import InMemoryReader
 
@@ -36,6 +37,13 @@ async def test_where_more_talk_only_a_reply_has_a_line_that_it_answers() -> None
     assert await found(reader, "dove ha preso la tenda?", said) == []
     reader.lines["s1"][3] = replace(reader.lines["s1"][3], reply_to="m2")
     assert await found(reader, "dove ha preso la tenda?", said) == ["m3"]
+
+
+async def test_what_a_reply_answers_counts_twice_as_much_as_what_a_line_of_two_who_talk_likely_answers() -> None:
+    reader, said = a_talk((ALICE, "il violino?"), (BOB, "intero"), (ALICE, "e il violino?"), (BOB, "quasi nuovo"))
+    reader.lines["s1"][1] = replace(reader.lines["s1"][1], reply_to="m0")
+    hits = dict(await Exchange(reader, RULES).weigh("come sta il violino?", said))
+    assert hits == {"m1": pytest.approx(2 * hits["m3"]), "m3": pytest.approx(0.5)}
 
 
 async def test_nothing_is_read_where_nothing_can_be_found() -> None:
