@@ -137,13 +137,9 @@ from memory.restoring import Restored as Restored
 from memory.restoring import read_backup as read_backup
 from memory.restoring import restore as restore
 from memory.rules import RulesInvalid as RulesInvalid
-<<<<<<< HEAD
 from memory.sampling import compare_sample as compare_sample
 from memory.spending import ModelSpent as ModelSpent
 from memory.spending import ModelUse as ModelUse
-from memory.state_orders import Refusal as Refusal
-=======
->>>>>>> attack
 from memory.state_orders import Rights as Rights
 from memory.state_orders import StateOrder as StateOrder
 from memory.state_orders import StateReceipt as StateReceipt
