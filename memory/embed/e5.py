@@ -143,7 +143,8 @@ class E5Embedder:
                 raise ModelUnavailable(msg)
             arguments = [str(_WORKER)] if self._guard else [str(_WORKER), "--no-guard"]
             threads = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"}
-            environment = {**os.environ, **threads}
+            keyless = {name: value for name, value in os.environ.items() if not name.startswith("RICORDO_")}
+            environment = {**keyless, **threads}
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", *arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment
             )
