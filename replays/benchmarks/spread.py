@@ -4,6 +4,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 from replays.benchmarks.journal import Journal
@@ -100,6 +101,15 @@ def _collect(queue: Any, doing: Sequence[Future[None]], keep: Callable[[Row], No
 def _join(queue: Any) -> None:  # noqa: ANN401 - the same
     global _queue  # noqa: PLW0603 - a process of the pool has one queue from its start on
     _queue = queue
+    Thread(target=_end_with_caller, daemon=True).start()
+
+
+def _end_with_caller() -> None:
+    """End this process as soon as the caller's is gone, however it went: minutes of work would go nowhere."""
+    caller = multiprocessing.parent_process()
+    if caller is not None:
+        caller.join()
+        os._exit(1)
 
 
 def _do(work: Callable[[Piece, Rows], None], piece: Piece, answered: frozenset[str]) -> None:

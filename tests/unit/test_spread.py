@@ -1,6 +1,9 @@
+import json
+import multiprocessing
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 from builders_benchmarks import a_journal
@@ -38,3 +41,29 @@ def test_a_piece_that_fails_is_raised_and_other_rows_are_kept(processes: int, tm
     with pytest.raises(ValueError, match="no answer to c"):
         spread(fail_at_c, PIECES, journal, processes=processes)
     assert {"a", "b"} <= journal.rows.keys()
+
+
+def never_end(piece: str, rows: Rows) -> None:
+    rows.add({"id": piece, "process": os.getpid()})
+    Event().wait()
+
+
+def test_a_caller_that_is_killed_takes_its_processes_along(tmp_path: Path) -> None:
+    journal = a_journal(tmp_path)
+    caller = multiprocessing.get_context("spawn").Process(target=spread, args=(never_end, ("a", "b"), journal))
+    caller.start()
+    while len(lines := journal.path.read_text().splitlines()) < 1 + 2:
+        Event().wait(0.05)
+    caller.kill()
+    caller.join()
+    for line in lines[1:]:
+        while is_at_work(json.loads(line)["process"]):  # for ever, where it is left behind: the time-out tells
+            Event().wait(0.05)
+
+
+def is_at_work(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
