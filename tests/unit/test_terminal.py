@@ -35,4 +35,4 @@ def test_times_are_told_in_the_zone_asked_for() -> None:
 
 
 def test_sizes_are_told_for_people() -> None:
-    assert [size(0), size(1023), size(1536), size(5 << 30)] == ["0 bytes", "1023 bytes", "1.5 KiB", "5.0 GiB"]
+    assert [size(0), size(1023), size(1536), size(5 << 30)] == ["0 bytes", "1,023 bytes", "1.5 KiB", "5.0 GiB"]
