@@ -20,6 +20,32 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's background
 # The shipped program gives the index a process of its own, which takes a second to start: tests of that name it, and those that
 # start the program as a process take no setting from here.
 os.environ.setdefault("RICORDO_INDEX__OWN_PROCESS", "false")
+# Tests of `replays`, whose coverage does not count, and those that do one thing a thousand times: measuring doubles their time.
+UNMEASURED = (
+    "test_bench",
+    "test_benchmark_judge",
+    "test_benchmarks",
+    "test_chatlog",
+    "test_cli_benchmark_judge",
+    "test_cli_benchmarks",
+    "test_cli_eval",
+    "test_evaluate",
+    "test_forget_fuzz",
+    "test_import_",
+    "test_isolation_fuzz",
+    "test_plan_isolation",
+    "test_recall_erasure_fuzz",
+    "test_replay_killed",
+    "test_state_property",
+    "test_trace_order",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure no coverage where it would tell nothing new."""
+    for item in items:
+        if item.path.name.startswith(UNMEASURED):
+            item.add_marker("no_cover")
 
 
 @pytest.fixture(autouse=True)
