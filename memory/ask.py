@@ -7,7 +7,7 @@ from datetime import datetime
 
 from lore.entry import LoreEntry
 from memory.coverage import covered
-from memory.language import CLAUSE, Reading, carries
+from memory.language import CLAUSE, Reading, carries, content_stems
 from memory.model import Batch, HistoryLine, Stream, Window
 from memory.moments import StreamChoice, as_of, lately, streams_for
 from memory.names import name_key, parts_of
@@ -188,14 +188,16 @@ def _without_excuse(reading: Reading, rules: Sequence[Rules]) -> Reading:
     """Return the question alone where its author says first why they missed it ("I was cooking, who broke the glass?").
 
     What is said of oneself before a question about what happened, in which one is not, is no subject, unless it is after a kind
-    of thing that people say of themselves: it says that it was in this stream, where nothing else says when.
+    of thing that people say of themselves: it says that it was in this stream, where nothing else says when. What the question
+    takes up again ("I went to a fair, where was that fair?") is no excuse.
     """
     clause = CLAUSE.split(reading.text)[-1]
     plain = spaced(clause)
+    taken_up = not content_stems(reading.text.removesuffix(clause), rules).isdisjoint(content_stems(clause, rules))
     whole = clause == reading.text or not any(carries(word, rules) for word in words(clause))  # "…, what was it": of oneself
     happened = any(rule.episode.event.found(plain) for rule in rules)
     personal = any(rule.person.first.found(plain) or any(slot.ask.found(plain) for slot in rule.slot) for rule in rules)
-    if whole or not reading.first or not happened or personal:
+    if whole or taken_up or not reading.first or not happened or personal:
         return reading
     return replace(reading, text=clause, plain=plain, first=False, cues=reading.cues or ("here",))
 

@@ -35,6 +35,8 @@ def test_an_excuse_is_no_subject_and_says_that_it_was_in_this_stream(text: str) 
         "nuvola i moved last month, what was my old street called?",
         "nuvola ho preso un cane nuovo, cosa avevo prima?",
         "nuvola i forgot my own story about the knee, what was it?",
+        "nuvola i went to a lantern festival. where was that festival held?",
+        "nuvola sono stata a una gara di aquiloni, chi ha vinto quella gara?",
     ],
 )
 def test_a_question_about_oneself_stays_one_after_a_first_clause(text: str) -> None:
