@@ -2,8 +2,9 @@
 
 import tomllib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -162,17 +163,26 @@ def load_rules(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Rules, 
 
 def _load(path: Path, language: str) -> Rules:
     try:
-        raw: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        rules = Rules.model_validate(raw)
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError as missing:
         known = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml"))) or "none"
         raise RulesInvalid(f"{path.name}: no rules for language {language!r}; there are: {known}") from missing
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as broken:
+    except (OSError, UnicodeDecodeError) as broken:
         raise RulesInvalid(f"{path.name}: cannot be read as TOML: {broken}") from broken
+    return _compiled(text, language, path.name)
+
+
+@lru_cache(maxsize=16)
+def _compiled(text: str, language: str, name: str) -> Rules:
+    """Return the rules in a file's text: compiling thousands of phrases is most of what opening a memory takes."""
+    try:
+        rules = Rules.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as broken:
+        raise RulesInvalid(f"{name}: cannot be read as TOML: {broken}") from broken
     except ValidationError as wrong:
         first = wrong.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise RulesInvalid(f"{path.name}: key {key!r}: {first['msg']}") from wrong
+        raise RulesInvalid(f"{name}: key {key!r}: {first['msg']}") from wrong
     if rules.language != language:
-        raise RulesInvalid(f"{path.name}: key 'language' is {rules.language!r}, but the file is for {language!r}")
+        raise RulesInvalid(f"{name}: key 'language' is {rules.language!r}, but the file is for {language!r}")
     return rules
