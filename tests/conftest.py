@@ -15,8 +15,10 @@ from leak_watch import pytest_runtest_setup as pytest_runtest_setup
 
 from replays.cli import main
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's background gives it: programs under test would inherit it
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# As a shell's background and nohup ignore them: programs under test would inherit that.
+for _ignored, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_ignored) is signal.SIG_IGN:
+        signal.signal(_ignored, _usual)
 # The shipped program gives the index a process of its own, which takes a second to start: tests of that name it, and those that
 # start the program as a process take no setting from here.
 os.environ.setdefault("RICORDO_INDEX__OWN_PROCESS", "false")
