@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from memory.caches import Hits
-from memory.language import carries, stemmed
+from memory.language import content_stems
 from memory.model import Document
-from memory.normalise import fold, words
+from memory.normalise import fold
 from memory.ports import MemoryReader
 from memory.rules import Rules
 
@@ -36,7 +36,7 @@ class Exchange:
         Raises:
             StoreUnavailable: the lines cannot be read.
         """
-        stems = [stemmed(word, self._rules) for word in words(query) if carries(word, self._rules)]
+        stems = sorted(content_stems(query, self._rules))
         resting = {document.id: document.provenance[0] for document in documents if document.provenance}
         if not stems or not resting:  # before anything is read
             return []
