@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from threading import Thread
@@ -82,7 +83,11 @@ def _in_processes(
         doing = [pool.submit(_do, work, piece, answered) for piece in pieces]
         for one in doing:
             one.add_done_callback(lambda _: queue.put(None))
-        _collect(queue, doing, keep)
+        try:
+            _collect(queue, doing, keep)
+        except BaseException:  # an interrupt, a full disk: what nobody began yet is not begun any more
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     for one in doing:
         one.result()
 
@@ -101,6 +106,7 @@ def _collect(queue: Any, doing: Sequence[Future[None]], keep: Callable[[Row], No
 def _join(queue: Any) -> None:  # noqa: ANN401 - the same
     global _queue  # noqa: PLW0603 - a process of the pool has one queue from its start on
     _queue = queue
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once, not one piece alone
     Thread(target=_end_with_caller, daemon=True).start()
 
 

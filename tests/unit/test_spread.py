@@ -1,6 +1,7 @@
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
@@ -8,6 +9,7 @@ from threading import Event
 import pytest
 from builders_benchmarks import a_journal
 
+from replays.benchmarks.journal import Journal
 from replays.benchmarks.spread import Rows, spread
 
 PIECES = (("a", "b"), ("c",), ("d", "e"))
@@ -48,13 +50,20 @@ def never_end(piece: str, rows: Rows) -> None:
     Event().wait()
 
 
-def test_a_caller_that_is_killed_takes_its_processes_along(tmp_path: Path) -> None:
+def begin_apart(journal: Journal) -> None:
+    os.setsid()  # as a terminal does, that sends Ctrl-C to all of it
+    spread(never_end, ("a", "b", "c", "d", "e"), journal, processes=2)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_caller_that_is_killed_or_interrupted_takes_its_processes_along(how: signal.Signals, tmp_path: Path) -> None:
     journal = a_journal(tmp_path)
-    caller = multiprocessing.get_context("spawn").Process(target=spread, args=(never_end, ("a", "b"), journal))
+    caller = multiprocessing.get_context("spawn").Process(target=begin_apart, args=(journal,))
     caller.start()
     while len(lines := journal.path.read_text().splitlines()) < 1 + 2:
         Event().wait(0.05)
-    caller.kill()
+    assert caller.pid is not None
+    os.kill(caller.pid, how) if how is signal.SIGKILL else os.killpg(caller.pid, how)
     caller.join()
     for line in lines[1:]:
         while is_at_work(json.loads(line)["process"]):  # for ever, where it is left behind: the time-out tells
