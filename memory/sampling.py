@@ -78,20 +78,25 @@ async def _looked_at(sampling: _Sampling, chosen: _Chosen) -> tuple[int, dict[st
     return compared, differing
 
 
-def _folders(sampling: _Sampling, database: sqlite3.Connection) -> dict[str, list[str]]:
-    found_at = places(sampling.directory / "chroma")
+def _folders(directory: Path, names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the collections by their folder; those that the index does not have are missing."""
+    found_at = places(directory / "chroma")
     folders: defaultdict[str, list[str]] = defaultdict(list)
-    for (name,) in database.execute(_COLLECTIONS):
+    for name in names:
         if (folder := found_at.get(chroma_name(name))) is not None:
             folders[folder].append(name)
     return folders
+
+
+def _collections(database: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in database.execute(_COLLECTIONS)]
 
 
 def _beside(sampling: _Sampling, differing: Mapping[str, int], chosen: _Chosen, random: Random) -> _Chosen:
     """Choose some documents of each collection that shares a folder with one that differs, and was not looked at yet."""
     beside: _Chosen = {}
     with _reading(sampling.directory) as database:
-        for members in _folders(sampling, database).values():
+        for members in _folders(sampling.directory, _collections(database)).values():
             if differing.keys() & members:
                 for name in sorted(set(members) - chosen.keys()):
                     beside[name] = _some(database, (name, sampling.model), random)
@@ -107,7 +112,7 @@ def _chosen(sampling: _Sampling, most: int, random: Random) -> _Chosen:
     """Choose collections and documents: each folder has the same share, so that a small one is not passed over."""
     chosen: _Chosen = {}
     with _reading(sampling.directory) as database:
-        folders, left = _folders(sampling, database), most
+        folders, left = _folders(sampling.directory, _collections(database)), most
         for members, shares in zip(
             random.sample(list(folders.values()), len(folders)), range(len(folders), 0, -1), strict=True
         ):
@@ -158,13 +163,8 @@ def _told(sampling: _Sampling, chosen: _Chosen) -> dict[str, dict[str, tuple[str
 
 def _held(directory: Path, names: Mapping[str, Iterable[str]]) -> dict[str, chroma_vectors.Held | None]:
     """Return what the index has of them; a folder that cannot be read at all is the other comparison's to tell."""
-    found_at = places(directory / "chroma")
-    folders: defaultdict[str, list[str]] = defaultdict(list)
-    for name in names:
-        if (folder := found_at.get(chroma_name(name))) is not None:
-            folders[folder].append(name)
     held: dict[str, chroma_vectors.Held | None] = {}
-    for folder, members in folders.items():
+    for folder, members in _folders(directory, names).items():
         try:
             wanted = {chroma_name(name): list(names[name]) for name in members}
             found = chroma_vectors.read(directory / "chroma" / folder, wanted)
