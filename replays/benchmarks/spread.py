@@ -85,9 +85,8 @@ def _in_processes(
             one.add_done_callback(lambda _: queue.put(None))
         try:
             _collect(queue, doing, keep)
-        except BaseException:  # an interrupt, a full disk: what nobody began yet is not begun any more
+        finally:  # after an interrupt or with a full disk, what nobody began yet is not begun any more
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
     for one in doing:
         one.result()
 
