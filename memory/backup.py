@@ -23,7 +23,7 @@ from memory.errors import BackupInvalid
 from memory.store import archive, fulltext, meta, removals, snapshot
 from memory.store.archive import Manifest
 from memory.store.database import Database
-from memory.store.migrate import check_schema, revision_of
+from memory.store.schema import check_schema, revision_of
 from memory.store.streams import STREAM
 
 T = TypeVar("T")

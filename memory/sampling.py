@@ -21,7 +21,7 @@ from memory.rules import load_rules
 from memory.store import chroma_vectors
 from memory.store.database import unavailable
 from memory.store.document_writes import IN_SIGHT_SQL
-from memory.store.migrate import check_schema
+from memory.store.schema import check_schema
 from memory.store.shards import chroma_name
 from memory.vectorise import embedded
 from memory.worthiness import Meaning

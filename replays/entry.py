@@ -1,5 +1,6 @@
 """Where `ricordo` begins: everything else takes seconds to load, and Ctrl-C must not show a traceback meanwhile."""
 
+import gc
 import os
 import signal
 from importlib import import_module
@@ -13,6 +14,7 @@ def main() -> None:
     quick = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if quick:
         signal.signal(signal.SIGINT, _leave)
+    gc.disable()  # what loads now stays: `replays.cli` tells the collector so
     command_line = import_module("replays.cli")
     if quick:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,9 @@
 """What a long run asks of the process it runs in."""
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from memory import ARENA_MAX, ask_allocator
 
@@ -22,3 +25,20 @@ def short_turns() -> None:
     The loop of a replay waits for it a few times a turn, while facts are extracted and texts embedded on other threads.
     """
     sys.setswitchinterval(_TURN_SECONDS)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Look for no garbage while modules are loaded, and never again among what they hold, which stays until the end.
+
+    Otherwise a sixth of the time to load goes into it, and most of each full collection later, in a chat that runs.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -12,7 +12,7 @@ import typer
 from config.document import PAGE, as_page
 from config.settings import Settings
 from memory import recipes
-from replays.cli import app
+from replays.cli import command_line
 from replays.metrics import METRICS
 
 ROOT = Path(__file__).parent.parent
@@ -79,7 +79,7 @@ def test_every_make_target_that_is_named_exists_and_has_its_help() -> None:
 
 @pytest.mark.parametrize("line", [line for line in _commands() if line.startswith("ricordo ")])
 def test_every_command_of_the_readme_can_be_called_so(line: str) -> None:
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(command_line())
     name, *arguments = shlex.split(line)
     if arguments == ["--help"]:
         return

@@ -15,7 +15,7 @@ from bot.watch import Watch
 from config.chat_sections import Commands
 from config.settings import Settings, load_settings
 from memory import Health, VirtualClock
-from replays.cli import app
+from replays.cli import command_line
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -75,7 +75,7 @@ def test_the_examples_of_language_models_are_those_that_are_named() -> None:
 
 @pytest.mark.parametrize("line", command_lines())
 def test_every_command_of_the_pages_can_be_called_so(line: str) -> None:
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(command_line())
     name, *arguments = shlex.split(line)
     if arguments == ["--help"]:
         return
@@ -87,7 +87,7 @@ def test_every_command_of_the_pages_can_be_called_so(line: str) -> None:
 
 def test_the_table_of_the_command_line_is_the_command_line() -> None:
     table = text_of("commands.md").split("## On the command line")[1]
-    assert set(re.findall(r"^\| `([a-z -]+)` \|", table, re.MULTILINE)) == commands_of(typer.main.get_command(app))
+    assert set(re.findall(r"^\| `([a-z -]+)` \|", table, re.MULTILINE)) == commands_of(typer.main.get_command(command_line()))
 
 
 def test_every_chat_command_stands_in_the_table_with_all_its_words() -> None:

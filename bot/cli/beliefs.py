@@ -10,7 +10,7 @@ from rich.text import Text
 
 from bot.app import open_channel_memory
 from bot.cli.logs import set_up_logs
-from bot.cli.memory import ViewerArgument, moment_of, one_viewer
+from bot.cli.memory import ViewerArgument, app, moment_of, one_viewer
 from bot.cli.place import ChannelOption, DataOption, Place, chosen_place
 from bot.cli.shell import CommandFailed, ConfigOption, Exit, JsonOption, out, print_json
 from bot.cli.terminal import minute, printable, styled
@@ -29,6 +29,7 @@ _NOTHING = {
 }
 
 
+@app.command("history")
 def history_command(
     viewer: ViewerArgument,
     *,
@@ -60,6 +61,7 @@ def history_command(
             out.print(Text.assemble("    ", printable(line)))
 
 
+@app.command("undo")
 def undo_command(
     what: Annotated[str, typer.Argument(help="Id of a fact or claim, or how it begins; or act-N.", show_default=False)],
     *,
@@ -80,6 +82,7 @@ def undo_command(
     _report(asyncio.run(_undone(settings, place, request)), as_json=as_json)
 
 
+@app.command("rollback")
 def rollback_command(
     viewer: ViewerArgument,
     *,

@@ -18,9 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 from sqlalchemy.pool import StaticPool
 
 from memory.errors import MemoryClosed, StoreUnavailable
-from memory.store.migrate import check_schema, migrate
 from memory.store.prepared import dump
 from memory.store.read_threads import ReadThreads, driver_connection
+from memory.store.schema import check_schema, migrate
 
 T = TypeVar("T")
 _CLOSED = "the memory was closed; open it again"

@@ -13,10 +13,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.pool import NullPool
 
-from memory.errors import SchemaTooNew, StoreUnavailable
+from memory.errors import StoreUnavailable
 from memory.store.tables import METADATA
 
-_SCRIPTS = Path(__file__).parent / "migrations"
 FULL_TEXT = "document_fts"
 
 # `collection` is indexed as one word, so that the scope is a term of the query and not a filter behind it. Both columns come
@@ -58,74 +57,22 @@ def is_ours(name: str | None, kind: str, _: object) -> bool:
     return kind != "table" or name in METADATA.tables
 
 
-def migrate(path: Path) -> bool:
-    """Upgrade the file to the newest schema, creating it where missing; return whether anything changed.
+def upgrade(path: Path, current: str, migrations: Path) -> None:
+    """Upgrade the file from its revision `current` (empty: it has no schema yet) to the newest in the folder `migrations`.
 
     Raises:
-        SchemaTooNew: the file's revision is not among ours.
         StoreUnavailable: rows broke a foreign key afterwards; the file is as it was before.
     """
-    scripts = ScriptDirectory(str(_SCRIPTS))
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"isolation_level": None, "timeout": 5})
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    if current:
+        _back_up(path, current)
     try:
-        with engine.connect() as connection:
-            current = MigrationContext.configure(connection).get_current_revision()
-        known = {script.revision for script in scripts.walk_revisions()}
-        if current is not None and current not in known:
-            raise _too_new(path, current)
-        head = scripts.get_current_head()
-        if current == head:
-            return False
-        if current is not None:
-            _back_up(path, current)
         with engine.begin() as connection:
-            _upgrade(connection, scripts)
-        return True
+            _upgrade(connection, ScriptDirectory(str(migrations)))
     finally:
         engine.dispose()
-
-
-def check_schema(path: Path) -> None:
-    """See that the file can be read as it is, without changing it.
-
-    Raises:
-        SchemaTooNew: a newer program wrote it.
-        StoreUnavailable: there is none, or an older program wrote it.
-    """
-    if not path.is_file():
-        raise StoreUnavailable(f"{path}: there is no memory here yet; name another folder, or run the bot once")
-    scripts = ScriptDirectory(str(_SCRIPTS))
-    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": 5})
-    try:
-        with engine.connect() as connection:
-            connection.exec_driver_sql("PRAGMA query_only=ON")
-            current = MigrationContext.configure(connection).get_current_revision()
-    finally:
-        engine.dispose()
-    if current == scripts.get_current_head():
-        return
-    if current in {script.revision for script in scripts.walk_revisions()} | {None}:
-        raise StoreUnavailable(f"{path} was written by an older version: start the bot once, which brings it up to date")
-    raise _too_new(path, current)
-
-
-def revision_of(path: Path) -> str:
-    """Return the revision of a file's schema, empty where it has none."""
-    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": 5})
-    try:
-        with engine.connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision() or ""
-    finally:
-        engine.dispose()
-
-
-def _too_new(path: Path, revision: str | None) -> SchemaTooNew:
-    return SchemaTooNew(
-        f"{path} has schema {revision}, which this version does not know: a newer version wrote it. Install that "
-        "version again, or choose another data directory"
-    )
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:

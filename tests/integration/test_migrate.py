@@ -11,7 +11,8 @@ from sqlalchemy import create_engine
 
 from memory.errors import SchemaTooNew, StoreUnavailable
 from memory.store.database import Database
-from memory.store.migrate import is_ours, migrate
+from memory.store.migrate import is_ours
+from memory.store.schema import migrate
 from memory.store.tables import METADATA
 
 VERSIONS = Path(__file__).parents[2] / "memory/store/migrations/versions"
@@ -90,7 +91,7 @@ def upgrade_folder(path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> No
         (versions / source.name).write_text(source.read_text())
     head = f"import sqlalchemy as sa\nfrom alembic import op\nrevision = '9000'\ndown_revision = '{NEWEST}'\n"
     (versions / "9000_next.py").write_text(f"{head}def upgrade():\n{body}\n")
-    monkeypatch.setattr("memory.store.migrate._SCRIPTS", versions.parent)
+    monkeypatch.setattr("memory.store.schema.MIGRATIONS", versions.parent)
 
 
 REBUILD = """    with op.batch_alter_table("document", recreate="always") as batch:
