@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from memory.extract.languages import Language, Toward, Unit, When
-from memory.extract.patterns import Pattern
+from memory.extract.patterns import Anchored, Pattern
 from memory.extract.tokens import Sentence
 from memory.statements import Precision
 
@@ -36,18 +36,15 @@ class Dates:
     """Finds and reckons the dates of one language."""
 
     def __init__(self, language: Language) -> None:
-        """Compile its patterns."""
+        """Make its patterns ready."""
         self._language = language
-        self._whens = [(when, pattern) for when in language.when for pattern in language.compiled(when.patterns)]
+        self._whens = Anchored((when, pattern) for when in language.when for pattern in language.compiled(when.patterns))
 
     def find(self, sentence: Sentence) -> list[Said]:
         """Return the dates in a sentence, in the order of their rules; none lies in another."""
         found: list[Said] = []
         taken: set[int] = set()
-        present = set(sentence.words)
-        for when, pattern in self._whens:
-            if pattern.anchors is not None and pattern.anchors.isdisjoint(present):
-                continue
+        for when, pattern in self._whens.near(set(sentence.words)):
             said = self._said(sentence, when, pattern)
             if said is not None and taken.isdisjoint(range(said.start, said.end)):
                 taken.update(range(said.start, said.end))

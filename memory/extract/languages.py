@@ -2,9 +2,9 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -169,10 +169,18 @@ def load_languages(languages: Sequence[str], folder: Path = FOLDER) -> tuple[Lan
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        return kind.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as broken:
+        return cast("T", _parsed(path.read_text(encoding="utf-8"), kind, path.name))
+    except (OSError, UnicodeDecodeError) as broken:
         raise RulesInvalid(f"{path.name}: cannot be read as a rule file: {broken}") from broken
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str, kind: type[BaseModel], name: str) -> BaseModel:
+    try:
+        return kind.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as broken:
+        raise RulesInvalid(f"{name}: cannot be read as a rule file: {broken}") from broken
     except ValidationError as wrong:
         first = wrong.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise RulesInvalid(f"{path.name}: key {key!r}: {first['msg']}") from wrong
+        raise RulesInvalid(f"{name}: key {key!r}: {first['msg']}") from wrong

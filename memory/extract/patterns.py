@@ -12,12 +12,17 @@ Every repetition is bounded by a space and in number, so matching takes time lin
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
 
 from memory.normalise import fold
 
+T = TypeVar("T")
 _TOKEN = re.compile(r"\([^()]+\)\??|\{[a-z_:]+\}\??|[^ (){}]+")
 _WORD = re.compile(r"\*?\w+\*?")
+_GROUP = re.compile(r"\(\?P<(\w+)>")
 _ANY = r"[^ ,]+ "
 _SIGNS = {
     "..": r"(?:[^ ,]+ ){0,3}",
@@ -32,14 +37,46 @@ _LONGEST = {"x": 6, "key": 2, "one": 1, "name": 1}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled pattern. `anchors`: one of these words must be there; None: it is tried on every sentence.
+    """A pattern as an expression. `anchors`: one of these words must be there; None: it is tried on every sentence.
 
     `opens`: what stands before a match must be nothing, a break or an opener; the caller looks.
     """
 
-    regex: re.Pattern[str]
+    source: str
     anchors: frozenset[str] | None
     opens: bool = False
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """The expression, compiled when a sentence first needs it: a chat meets few of a thousand patterns."""
+        return _compiled(self.source)
+
+
+@cache  # as many as the rule files have patterns
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source)
+
+
+class Anchored(Generic[T]):
+    """Patterns by the words that they need, each with what it is for."""
+
+    def __init__(self, patterns: Iterable[tuple[T, Pattern]]) -> None:
+        """Keep the patterns in their order."""
+        self._all = list(patterns)
+        self._always: list[int] = []
+        self._by_word: dict[str, list[int]] = {}
+        for place, (_, pattern) in enumerate(self._all):
+            if pattern.anchors is None:
+                self._always.append(place)
+            for word in pattern.anchors or ():
+                self._by_word.setdefault(word, []).append(place)
+
+    def near(self, words: AbstractSet[str]) -> list[tuple[T, Pattern]]:
+        """Return the patterns that a sentence of these words may match, in their order."""
+        places = set(self._always)
+        for word in words & self._by_word.keys():
+            places.update(self._by_word[word])
+        return [self._all[place] for place in sorted(places)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +113,11 @@ class Compiler:
             raise ValueError(f"pattern {text!r} needs at least one fixed word or list")
         anchors = next((found for token in tokens if (found := self._anchors(token))), None)
         end = self._end if text.endswith("$") else ""
-        try:
-            regex = re.compile("(?<= )" + "".join(self._part(token, text) for token in tokens) + end)
-        except re.error as error:
-            raise ValueError(f"pattern {text!r}: {error}") from error
-        return Pattern(regex, anchors, text.startswith("^"))
+        source = "(?<= )" + "".join(self._part(token, text) for token in tokens) + end
+        groups = _GROUP.findall(source)
+        if len(groups) > len(set(groups)):
+            raise ValueError(f"pattern {text!r}: the same slot stands there twice")
+        return Pattern(source, anchors, text.startswith("^"))
 
     def _anchors(self, token: str) -> frozenset[str] | None:
         """Return the words one of which this part of a pattern needs, None where it needs none in particular."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from memory.extract.dates import Dates, Said, first, reckoned, shown, without
 from memory.extract.hits import Hit, before, best, dates_of
 from memory.extract.languages import Language, Rule, load_languages, load_slots
-from memory.extract.patterns import Pattern
+from memory.extract.patterns import Anchored, Pattern
 from memory.extract.tokens import BREAK, Sentence, joined, sentences, unquoted
 from memory.normalise import same_key, words
 from memory.statements import ENDED, Precision, Slot, Statement
@@ -46,19 +46,19 @@ class Spoken:
 
 
 class Reader:
-    """One language's rules, compiled."""
+    """One language's rules, ready to match."""
 
     def __init__(self, language: Language, slots: Mapping[str, Slot]) -> None:
         self.language = language
         self._slots = slots
         self._dates = Dates(language)
-        self._rules = [(rule, pattern) for rule in language.rule for pattern in language.compiled(rule.patterns)]
-        self._joke, self._unreal, self._order, self._sensitive = (
-            language.compiled(patterns) for patterns in (language.joke, language.unreal, language.order, language.sensitive)
-        )
+        self._rules = Anchored((rule, pattern) for rule in language.rule for pattern in language.compiled(rule.patterns))
+        self._joke = Anchored((None, pattern) for pattern in language.compiled(language.joke))
+        vetoes = (*language.unreal, *language.order, *language.sensitive)
+        self._veto = Anchored((None, pattern) for pattern in language.compiled(vetoes))
         self._correction = language.compiled(language.correction)
         self._answer = language.compiled(language.answer)
-        self._evasive = language.compiled(language.evasive)
+        self._evasive = Anchored((None, pattern) for pattern in language.compiled(language.evasive))
         self._asked = [(question.slot, language.compiled(question.patterns)) for question in language.asked]
 
     def jokes(self, sentence: Sentence) -> bool:
@@ -67,7 +67,7 @@ class Reader:
 
     def vetoes(self, sentence: Sentence) -> bool:
         """Return whether nothing in this sentence may be kept."""
-        return any(self._any(patterns, sentence) for patterns in (self._unreal, self._order, self._sensitive))
+        return self._any(self._veto, sentence)
 
     def asks(self, sentence: Sentence) -> bool:
         """Return whether the sentence is a question, with or without its mark."""
@@ -84,9 +84,8 @@ class Reader:
             yield hit.start, self._statement(line, sentence, hit, dates_of(hit, hits, dates))
 
     def _hits(self, sentence: Sentence, *, dated: bool) -> Iterator[Hit]:
-        present = set(sentence.words)
-        for rule, pattern in self._rules:
-            if (rule.dated and not dated) or (pattern.anchors is not None and pattern.anchors.isdisjoint(present)):
+        for rule, pattern in self._rules.near(set(sentence.words)):
+            if rule.dated and not dated:
                 continue
             for match in pattern.regex.finditer(sentence.spaced):
                 start, end = sentence.place(match.start()), sentence.place(match.end() - 1) + 1
@@ -118,12 +117,10 @@ class Reader:
             return True
         return not self.language.speaker.isdisjoint(before[-_SUBJECT:])
 
-    def _any(self, patterns: Sequence[Pattern], sentence: Sentence) -> bool:
-        present = set(sentence.words)
+    def _any(self, patterns: Anchored[None], sentence: Sentence) -> bool:
         return any(
             self._opens(sentence, sentence.place(match.start()), pattern)
-            for pattern in patterns
-            if pattern.anchors is None or not pattern.anchors.isdisjoint(present)
+            for _, pattern in patterns.near(set(sentence.words))
             for match in pattern.regex.finditer(sentence.spaced)
         )
 
@@ -252,7 +249,7 @@ class Reader:
 
 @lru_cache(maxsize=4)
 def rule_extractor(languages: tuple[str, ...]) -> "RuleExtractor":
-    """Return the extractor of the shipped rules of these languages. Compiling takes a second, so that it is made once.
+    """Return the extractor of the shipped rules of these languages, made once.
 
     Raises:
         RulesInvalid: a file is missing or wrong.
@@ -264,7 +261,7 @@ class RuleExtractor:
     """Reads chat lines by the rules of several languages at once: a chat mixes them."""
 
     def __init__(self, languages: Sequence[Language], slots: Mapping[str, Slot]) -> None:
-        """Compile every pattern; `languages.load_languages` and `load_slots` read the files.
+        """Make every pattern ready; `languages.load_languages` and `load_slots` read the files.
 
         Raises:
             KeyError: a rule names a slot that there is not.
