@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements.lock
 # Half of the tests wait for processes that they started: nearly two workers a core.
+# Compiled modules are kept: the programs under test would compile two hundred of them at every start.
+export PYTHONDONTWRITEBYTECODE :=
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) - 1)')
 STAMP := $(VENV)/.installed
 # Each test has a database of its own, and a disk takes milliseconds for every commit: in memory, where that has room for them.
