@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import sys
+import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from importlib import import_module
@@ -26,6 +27,7 @@ from replays.show import Stage, summary_lines, zone_of
 
 LIVE = "bot.going_live"  # imported only to go live: docs/decisions/0012
 SAMPLE = "osteria.jsonl"
+_BAR_SECONDS = 0.1  # between two changes of the progress bar: each looks through a thousand of its samples
 NEXT = (
     ("memory show gattomatto --data out/demo/memory", "what it remembers of one viewer"),
     ("replay chat.jsonl --show", "play a chat log of your own"),
@@ -141,9 +143,13 @@ def _with_bar(options: ReplayOptions, settings: Settings) -> ReplaySummary:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
     with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as progress:
         task = progress.add_task("replaying", total=_lines(options.log), rate="")
+        told = time.monotonic()
 
         def saw(logged: LoggedEvent) -> None:
-            speed = progress.tasks[0].speed
+            nonlocal told
+            if time.monotonic() - told < _BAR_SECONDS:
+                return
+            told, speed = time.monotonic(), progress.tasks[0].speed
             progress.update(task, completed=logged.line, rate=f"{speed:,.0f} lines/s" if speed else "")
 
         return asyncio.run(Replay(options, settings, on_event=saw).run())
