@@ -2,7 +2,8 @@
 
 A message is read once however often its job runs: facts have ids made of their message, and what is known from a message is
 skipped. Nothing slow runs while the database is open: the lines are read, then understood on a thread of their own, then
-reconciled and written in one transaction.
+reconciled and written in one transaction. Jobs do not come in the order of the messages: what is older than something that
+is known of the same is told anew with it, in a second transaction, as if it had come in time (`memory.retelling`).
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from builders_memory import BOB, opened
-from builders_recall import a_batch, a_stream, a_viewer
-from builders_told import line
+from builders_recall import NOON, a_batch, a_stream, a_viewer
+from builders_told import facts, line, past, said_of
 
-from memory import Memory, Message, Said, Turn
+from memory import CorrectRequest, Memory, Message, Said, StoreUnavailable, Turn, UndoRequest
+from memory.consolidate import Consolidator
 
 CHATS = int(os.environ.get("RICORDO_ORDERS", "60"))
 LONGEST = 7  # lines of one viewer
@@ -110,16 +111,17 @@ def known_of(directory: Path, viewer: str) -> list[Any]:
     """Return what is known of a viewer and of their messages, facts named by their messages, these by their numbers."""
     connection = sqlite3.connect(directory / "memory.db")
     try:
-        facts = connection.execute(FACTS, (viewer,)).fetchall()
+        held = connection.execute(FACTS, (viewer,)).fetchall()
         messages = connection.execute(MESSAGES, (viewer,)).fetchall()
     finally:
         connection.close()
-    names = {row[0]: f"{row[1]} {row[2]} {row[12]}" for row in facts}
-    plain = [tuple(names.get(value, value) for value in row) for row in (*facts, *messages)]
+    names = {row[0]: f"{row[1]} {row[2]} {row[12]}" for row in held}
+    plain = [tuple(names.get(value, value) for value in row) for row in (*held, *messages)]
     return [tuple(value.replace(f"{viewer}-", "") if isinstance(value, str) else value for value in row) for row in plain]
 
 
-async def compared(directory: Path, every: Sequence[tuple[Chat, Chat]]) -> None:
+async def compared(out: Path, every: Sequence[tuple[Chat, Chat]]) -> None:
+    directory = out / "memory"
     async with opened(directory) as memory:
         await read_in_groups(memory, directory, [chat for pair in every for chat in pair])
         assert (await memory.health()).jobs["ready"] == 0
@@ -154,3 +156,62 @@ async def test_jobs_in_any_order_come_to_what_they_come_to_in_order(tmp_path: Pa
 async def test_what_is_read_late_stands_where_it_was_said(tmp_path: Path, texts: Sequence[str], order: Sequence[int]) -> None:
     late = Chat("b", tuple(texts), tuple((number,) for number in order))
     await compared(tmp_path, [(in_order("a", texts), late)])
+
+
+async def read_late(memory: Memory, directory: Path, message: str) -> None:
+    """Have one message read, in the end or once more."""
+    with sqlite3.connect(directory / "memory.db") as connection:
+        turn = connection.execute("SELECT turn_id FROM line WHERE id = ?", (message,)).fetchone()[0]
+        free = "UPDATE memory_job SET state = 'ready', run_after = 0 WHERE key = ?"
+        assert connection.execute(free, (f"consolidate:{turn}",)).rowcount == 1
+    connection.close()
+    await memory.run_jobs()
+
+
+async def _interrupted(*_: object) -> None:
+    msg = "a full disk"
+    raise StoreUnavailable(msg)
+
+
+AGAIN = Chat("b", ("io vivo a torino!!", "vivo a Torino"), ((1,), (0,)))
+
+
+async def test_a_fact_that_rests_on_an_earlier_message_now_keeps_its_history(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await read_in_groups(memory, tmp_path, [AGAIN])
+        (fact,) = await memory.fact_history("b")
+        assert (fact.provenance, fact.text.split("\n")[0]) == (("b-m0", "b-m1"), "io vivo a torino")
+        assert [(one.verb, one.step) for one in fact.decisions] == [("assert", "new"), ("confirm", "repeat")]
+
+
+async def test_what_was_taken_back_is_not_told_anew_by_an_older_message(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await read_in_groups(memory, tmp_path, [replace(AGAIN, groups=((1,),))])
+        (fact,) = await memory.fact_history("b")
+        await memory.undo(UndoRequest(at=NOON, id=fact.id))
+        await read_late(memory, tmp_path, "b-m0")
+        told = {one.provenance: one.retracted for one in await memory.fact_history("b")}
+        assert told == {("b-m1",): True, ("b-m0",): False}
+
+
+async def test_interrupted_before_it_was_told_anew_it_is_told_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as memory:
+        await read_in_groups(memory, tmp_path, [replace(AGAIN, groups=((1,),))])
+        with monkeypatch.context() as broken:
+            broken.setattr(Consolidator, "retell", _interrupted)
+            await read_late(memory, tmp_path, "b-m0")
+        assert [one.provenance for one in await memory.fact_history("b")] == [("b-m1",)]
+        await read_late(memory, tmp_path, "b-m0")
+        assert [one.provenance for one in await memory.fact_history("b")] == [("b-m0", "b-m1")]
+
+
+async def test_an_older_message_that_is_put_right_does_not_end_what_was_said_since(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await past(memory, line("m1", "vivo a Bologna", after=-8000), line("m2", "vivo a Bologna", after=-7500))
+        first = (await said_of(memory))["m1"].id
+        await memory.correct(CorrectRequest(at=NOON, viewer_id="101", id=first, new="vivo a Lecce"))
+        await memory.run_jobs()
+        told = {one.text.split("\n")[0]: (one.provenance, one.invalid_at is None) for one in await facts(memory)}
+        assert told == {"vivo a Lecce": (("m1",), False), "vivo a Bologna": (("m2",), True)}
