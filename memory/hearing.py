@@ -64,9 +64,10 @@ class Hearing:
         return sorted(map(self._ready, reversed(unique.values())), key=lambda one: places.get(one.statement.source, 0))
 
     def resting(self, within: Mapping[str, Fact]) -> Collection[str]:
-        """Return the messages that facts rest on, those that went aside."""
+        """Return the lines that facts rest on, aside from those that went, and from commands that put others right."""
         sources = {source for fact in within.values() for source in fact.sources}
-        return facts.remembered(self._connection, sources).keys()
+        commands = {command for of_line in self._own.values() for command in of_line[1:]}
+        return order.places(self._connection, sources - commands).keys()
 
     def _ready(self, statement: Statement) -> Said:
         source = statement.source

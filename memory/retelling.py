@@ -58,6 +58,7 @@ class Retelling:
     """Writes what was told anew, within one transaction and as one act."""
 
     def __init__(self, connection: Connection, ledger: Ledger, now: datetime, who: Who) -> None:
+        """Note decisions in `ledger`, made at `now`; `who` says which viewer a name means."""
         self._connection = connection
         self._ledger = ledger
         self._now = milliseconds(now)

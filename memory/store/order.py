@@ -8,7 +8,7 @@ from sqlalchemy import Connection, case, func, select, update
 
 from memory.statements import Fact, Statement, Step
 from memory.store.decisions import DECISION
-from memory.store.document_writes import DOCUMENT, IDS, LINE, packed, put
+from memory.store.document_writes import DOCUMENT, HIDDEN, IDS, LINE, packed, put
 from memory.store.episodes import derived_id
 from memory.store.facts import FACT, document_for
 from memory.store.scrub import clean
@@ -24,9 +24,14 @@ def places(connection: Connection, lines: Iterable[str]) -> dict[str, int]:
 
 
 def decided_otherwise(connection: Connection, facts: Iterable[str]) -> bool:
-    """Return whether anything but messages had a say about these facts: a judge, a record of state, somebody's undoing."""
+    """Return whether anything but messages had a say about these facts: a judge, a record of state, somebody's undoing.
+
+    Or is about to have one: something that they rest on is to be forgotten.
+    """
+    ids = packed(facts)
     settled = select(DECISION.c.seq).where(DECISION.c.fact_id.in_(IDS), DECISION.c.step.in_(_OTHERS)).limit(1)
-    return connection.scalar(settled, {"ids": packed(facts)}) is not None
+    hidden = select(HIDDEN.c.document_seq).join(DOCUMENT, DOCUMENT.c.seq == HIDDEN.c.document_seq).where(DOCUMENT.c.id.in_(IDS))
+    return any(connection.scalar(found, {"ids": ids}) is not None for found in (settled, hidden.limit(1)))
 
 
 def superseders(connection: Connection, facts: Iterable[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from builders_memory import BOB, opened
 from builders_recall import NOON, a_batch, a_stream, a_viewer
 from builders_told import facts, line, past, said_of
 
-from memory import CorrectRequest, Memory, Message, Said, StoreUnavailable, Turn, UndoRequest
+from memory import CorrectRequest, ForgetRequest, Memory, Message, Said, StoreUnavailable, Turn, UndoRequest
 from memory.consolidate import Consolidator
 
 CHATS = int(os.environ.get("RICORDO_ORDERS", "60"))
@@ -215,3 +215,13 @@ async def test_an_older_message_that_is_put_right_does_not_end_what_was_said_sin
         await memory.run_jobs()
         told = {one.text.split("\n")[0]: (one.provenance, one.invalid_at is None) for one in await facts(memory)}
         assert told == {"vivo a Lecce": (("m1",), False), "vivo a Bologna": (("m2",), True)}
+
+
+async def test_a_line_that_is_being_forgotten_hides_nothing_for_good(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        chat = Chat("b", ("io vivo a torino!!", "vivo a Torino", "vivo a Torino"), ((1, 2),))
+        await read_in_groups(memory, tmp_path, [chat])
+        last = (await said_of(memory, "b"))["b-m2"].id
+        assert (await memory.forget(ForgetRequest(scope="item", at=NOON, id=last))).lines == 1
+        await read_late(memory, tmp_path, "b-m0")
+        assert {source for one in await facts(memory, "b") for source in one.provenance} == {"b-m0", "b-m1"}
