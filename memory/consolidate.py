@@ -2,12 +2,12 @@
 
 A message is read once however often its job runs: facts have ids made of their message, and what is known from a message is
 skipped. Nothing slow runs while the database is open: the lines are read, then understood on a thread of their own, then
-reconciled and written in one transaction.
+reconciled and written in one transaction. Jobs do not come in the order of the messages: what is older than something that
+is known of the same is told anew with it, in a second transaction, as if it had come in time (`memory.retelling`).
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 from uuid import UUID, uuid5
 
@@ -16,16 +16,17 @@ from sqlalchemy import Connection, Row
 
 from memory.clock import Clock
 from memory.extract.rules import Spoken
+from memory.hearing import Hearing
 from memory.hearsay import Hearsay
 from memory.keeping import Keeper
 from memory.normalise import fold
 from memory.recipes import Quotas
 from memory.relations import Who
+from memory.retelling import Late, area_of
 from memory.statements import Statement
 from memory.store import facts, outbox
 from memory.store.database import Database
 from memory.store.rows import line_of
-from memory.store.stamps import milliseconds
 from memory.verdicts import Verdict
 
 TURNS = 16  # read and written together: a transaction of some milliseconds
@@ -106,7 +107,8 @@ class Consolidator:
         stated = [statement for statement in found if statement.source in fresh]
         again = await asyncio.to_thread(self._offered, [line for line in lines if line.id in fresh])
         if stated or again:
-            await self._database.write(lambda connection: self._write(connection, stated, fresh, again))
+            late = await self._database.write(lambda connection: self._write(connection, stated, fresh, again))
+            await self.retell(late, fresh)
 
     async def lines_of(self, turns: Sequence[str], ids: Sequence[str]) -> tuple[dict[str, str], list[Spoken]]:
         """Return the streams of the lines of these turns, and of those named, by id; and the lines, oldest first.
@@ -129,36 +131,67 @@ class Consolidator:
 
     def _write(
         self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str], again: Sequence[str]
-    ) -> None:
-        if stated:
-            self.keep(connection, stated, streams)
+    ) -> Late:
         if again and self.second is not None:
             self.second.enqueue(connection, again)
+        return self.keep(connection, stated, streams) if stated else Late()
 
-    def keep(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
+    def keep(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> Late:
         """Reconcile statements with what is known and write what follows; `streams`: that of each source.
+
+        Return those that are older than what is known of the same, for `retell`.
 
         Raises:
             StoreUnavailable: nothing was written.
         """
+        known = self._opened(connection, stated)
+        hearing = Hearing(connection, stated, streams)
+        late = hearing.late(known)
+        written = [id_ for said in hearing.said(set(late.statements)) for id_ in known.take(said)]
+        self._end(connection, known, written, statements=len(stated) - len(late.statements))
+        return late
+
+    async def retell(self, late: Late, streams: Mapping[str, str]) -> None:
+        """Take late statements as if they had come in time, with all that was said of the same before and since.
+
+        Raises:
+            StoreUnavailable: nothing was written.
+        """
+        if not late.statements:
+            return
+        more, lines = await self.lines_of((), sorted(late.sources))
+        found = [said for said in await asyncio.to_thread(self._extract, lines) if said.source in more]
+        both = {**more, **streams}
+        await self._database.write(lambda connection: self._retell(connection, late.statements, found, both))
+
+    def _retell(
+        self, connection: Connection, late: Sequence[Statement], found: Sequence[Statement], streams: Mapping[str, str]
+    ) -> None:
+        known = self._opened(connection, late)
+        # Both before anything is written: it would date the messages that they read.
+        new, every = Hearing(connection, late, streams), Hearing(connection, [*late, *found], streams)
+        written: list[str] = []
+        for area in dict.fromkeys(map(area_of, late)):
+            within = known.within(area)
+            told = known.retell(area, every.in_order(area, within), every.resting(within))
+            if told is None:  # not by these messages alone: then as what was heard last
+                told = [id_ for said in new.said() if area_of(said.statement) == area for id_ in known.take(said)]
+            written += told
+        known.date_again()
+        self._end(connection, known, written, statements=len(late))
+
+    def _opened(self, connection: Connection, stated: Sequence[Statement]) -> Keeper:
         authors = {one.speaker or one.subject for one in stated}
         held = [*facts.held(connection, authors), *facts.claimed(connection, authors)]
-        known = Keeper(connection, held, self._clock.now(), quotas=self._quotas, who=self._who)
-        silent = facts.unspeakable(connection, {one.subject for one in stated if one.speaker is not None})
-        sources = {one.source for one in stated}
-        own, past = facts.remembered(connection, sources), facts.past(connection, sources)
-        written: list[str] = []
-        for said in stated:
-            ends = said.invalid_at or past.get(said.source)  # a record changed meanwhile, and what was said is past with it
-            statement = replace(said, invalid_at=ends)
-            spoken_of = said.speaker is None or milliseconds(said.at) > silent.get(said.subject, -1)
-            if said.source in own and spoken_of:
-                written += known.take(statement, streams[statement.source], own[statement.source])
+        return Keeper(connection, held, self._clock.now(), quotas=self._quotas, who=self._who)
+
+    def _end(self, connection: Connection, known: Keeper, written: Sequence[str], *, statements: int) -> None:
         known.ledger.write()
         self._index(connection, written)
+        self._unindex(connection, known.removed)
         if known.open and self.judge is not None:
             self.judge.enqueue(connection, known.open)
-        log.info("facts_consolidated", statements=len(stated), written=len(written), beyond_quota=known.refused)
+        log.info("facts_consolidated", statements=statements, written=len(written), beyond_quota=known.refused)
 
     def settle(self, connection: Connection, subject: str, judged: Sequence[tuple[str, str, Verdict]]) -> None:
         """Carry out verdicts on pairs of facts (the newer one first) of one viewer.
@@ -177,6 +210,14 @@ class Consolidator:
             name = uuid5(_JOBS, "\x1f".join(written))
             payload = {"documents": list(written)}
             outbox.enqueue(connection, kind="index", key=f"index:facts:{name}", payload=payload, now=self._clock.now())
+
+    def _unindex(self, connection: Connection, removed: Mapping[str, Sequence[str]]) -> None:
+        if removed:
+            name = uuid5(_JOBS, "\x1f".join(id_ for ids in removed.values() for id_ in ids))
+            payload = {"documents": dict(removed)}
+            outbox.enqueue(
+                connection, kind="purge", key=f"purge:facts:{name}", payload=payload, now=self._clock.now(), again=True
+            )
 
 
 def _spoken(row: Row[Any], asked: Mapping[str, tuple[str, str]]) -> Spoken:

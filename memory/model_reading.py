@@ -23,6 +23,7 @@ from memory.errors import AnswerUnusable
 from memory.extract.llm import ModelReader, Pointed, Request, pointed, request_for
 from memory.extract.rules import Spoken
 from memory.ports import JsonModel
+from memory.retelling import Late
 from memory.statements import ENDED, Statement
 from memory.store import facts, outbox
 from memory.store.database import Database
@@ -103,7 +104,8 @@ class ModelReading:
             cost = 0
         found, nowhere = known
         judged = await asyncio.to_thread(reader.judged, found, lines)
-        await self._database.write(lambda connection: self._keep(connection, judged.statements, streams))
+        late = await self._database.write(lambda connection: self._keep(connection, judged.statements, streams))
+        await self._consolidator.retell(late, streams)
         refused = dict(judged.refused) | ({"points to nothing": nowhere} if nowhere else {})
         log.info("llm_lines_read", lines=len(lines), believed=len(judged.statements), refused=refused, tokens=cost)
 
@@ -120,13 +122,12 @@ class ModelReading:
         await self._allotment.spend(stream_id, spent)
         return pointed(answer, lines, reader.slots), spent
 
-    def _keep(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> None:
+    def _keep(self, connection: Connection, stated: Sequence[Statement], streams: Mapping[str, str]) -> Late:
         """Keep what the rules did not find: of a slot that they found in a line, theirs stands."""
         held = facts.held(connection, {one.subject for one in stated})
         known = {(source, _slot(fact.predicate)) for fact in held for source in fact.sources}
         new = [one for one in stated if (one.source, one.slot.name) not in known]
-        if new:
-            self._consolidator.keep(connection, new, streams)
+        return self._consolidator.keep(connection, new, streams) if new else Late()
 
 
 def _portions(lines: Sequence[Spoken], streams: Mapping[str, str]) -> Iterator[tuple[str, list[Spoken]]]:

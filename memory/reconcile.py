@@ -84,6 +84,11 @@ def reconcile(statement: Statement, known: Sequence[Fact]) -> tuple[Action, ...]
     return (*_ended_by(statement, current, None), *_asserted(statement, own))
 
 
+def is_known(fact: Fact, statement: Statement) -> bool:
+    """Whether a fact rests on what the message of a statement says of the same, in these words or in fuller ones."""
+    return statement.source in fact.sources and fact.predicate == statement.predicate and _says_it(fact, statement)
+
+
 def _corrected(statement: Statement, wrong: Sequence[Fact], held: Sequence[Fact]) -> tuple[Action, ...]:
     """The correction stands in the place of what it corrects, from the same moment on."""
     since = wrong[0].valid_at

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, text, update
+from sqlalchemy import Connection, Row, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.model import Document
@@ -28,14 +28,15 @@ EDGE_OF = table_of(EdgeRow)
 _HELD = (
     select(FACT, DOCUMENT.c.at.label("said_at"), DOCUMENT.c.provenance, DOCUMENT.c.stream_id)
     .join(DOCUMENT, DOCUMENT.c.id == FACT.c.id)
-    .order_by(DOCUMENT.c.seq)
+    .order_by(DOCUMENT.c.at, DOCUMENT.c.seq)  # as they were said, whenever they were read
 )
 _OF_SUBJECTS = _HELD.where(FACT.c.subject.in_(IDS), FACT.c.speaker.is_(None))
 _CLAIMED = _HELD.where(FACT.c.speaker.in_(IDS))
 _STAYS = text("fact.id NOT IN (SELECT value FROM json_each(:ids))")
 _ENDED_BY = Prepared(select(FACT).where(FACT.c.superseded_by.in_(IDS), _STAYS).order_by(FACT.c.id))
 _FOR_EVER = 1 << 62
-_NEAR = 200  # lines back in which the author's line before is looked for
+_NEAR = 200  # lines back in which the author's lines before are looked for
+_BEFORE = 2  # of them: a correction may be of a correction
 
 
 def fact_id(statement: Statement, key: str) -> str:
@@ -45,12 +46,12 @@ def fact_id(statement: Statement, key: str) -> str:
 
 
 def held(connection: Connection, subjects: Iterable[str]) -> list[Fact]:
-    """Return every fact about these viewers, past ones too, in the order of writing; claims by others are none."""
+    """Return every fact about these viewers, past ones too, in the order in which they were said; claims by others are none."""
     return [_fact(row) for row in connection.execute(_OF_SUBJECTS, {"ids": packed(map(clean, subjects))}).all()]
 
 
 def claimed(connection: Connection, speakers: Iterable[str]) -> list[Fact]:
-    """Return every claim that these viewers made, past ones too, in the order of writing."""
+    """Return every claim that these viewers made, past ones too, in the order in which they were said."""
     return [_fact(row) for row in connection.execute(_CLAIMED, {"ids": packed(map(clean, speakers))}).all()]
 
 
@@ -90,7 +91,7 @@ def add(
 
     A claim lies apart, in a collection of what others say about its subject.
     """
-    written = put(connection, [_document(fact, statement)])
+    written = put(connection, [document_for(fact, statement)])
     row = {
         "id": fact.id,
         "subject": clean(fact.subject),
@@ -112,8 +113,11 @@ def add(
     return written
 
 
-def _document(fact: Fact, statement: Statement) -> Document:
-    """A plan can be found before its day, and what was always so at any time; all else from its beginning on."""
+def document_for(fact: Fact, statement: Statement) -> Document:
+    """Return the document of a fact, with the words of a statement.
+
+    A plan can be found before its day, and what was always so at any time; all else from its beginning on.
+    """
     undated = statement.slot.stable or statement.slot.name == "plan"
     return Document(
         id=fact.id,
@@ -143,7 +147,8 @@ def confirm(connection: Connection, fact: Fact, *, at: int) -> list[str]:
     One that had faded is back.
     """
     faded = connection.scalar(select(FACT.c.faded_at).where(FACT.c.id == fact.id)) is not None
-    fresh = {"salience": fact.salience, "used_at": at, "faded_at": None}
+    used = func.max(func.coalesce(FACT.c.used_at, 0), at)
+    fresh = {"salience": fact.salience, "used_at": used, "faded_at": None}
     connection.execute(update(FACT).where(FACT.c.id == fact.id).values(**fresh))
     shown: dict[str, Any] = {"superseded": False, "indexed_model": None} if faded else {}
     values = {"provenance": list(map(clean, fact.sources)), **shown}
@@ -192,20 +197,33 @@ async def lines_of(session: AsyncSession, turns: Sequence[str], ids: Sequence[st
 
 
 async def lines_before(session: AsyncSession, rows: Sequence[Row[Any]]) -> list[Row[Any]]:
-    """Return the last line that each author wrote, close before their first one of `rows`, in the same stream."""
-    first: dict[tuple[str, str], int] = {}
-    for row in rows:
-        first.setdefault((row.stream_id, row.viewer_id), row.seq)
-    if not first:
-        return []
-    start, end_ = min(first.values()) - _NEAR, max(first.values())
-    near = select(LINE).where(LINE.c.seq >= start, LINE.c.seq < end_, LINE.c.deleted_at.is_(None), LINE.c.kind == "message")
-    before: dict[tuple[str, str], Row[Any]] = {}
-    for row in (await session.execute(near.order_by(LINE.c.seq))).all():
-        place = (row.stream_id, row.viewer_id)
-        if place in first and row.seq < first[place]:
-            before[place] = row
-    return sorted(before.values(), key=lambda row: int(row.seq))
+    """Return the last lines that the author of each of `rows` wrote close before it in the stream, `rows` themselves aside.
+
+    So a line is read the same with whichever others it is read.
+    """
+    found: dict[int, Row[Any]] = {}
+    for some in _near_together(rows):
+        start, end_ = some[0].seq - _NEAR, some[-1].seq
+        near = select(LINE).where(LINE.c.seq >= start, LINE.c.seq < end_, LINE.c.deleted_at.is_(None), LINE.c.kind == "message")
+        said: dict[tuple[str, str], dict[int, Row[Any]]] = {}
+        for row in (await session.execute(near.order_by(LINE.c.seq))).all():
+            said.setdefault((row.stream_id, row.viewer_id), {})[row.seq] = row
+        for one in some:
+            own = said.get((one.stream_id, one.viewer_id), {})
+            before = [seq for seq in own if one.seq - _NEAR <= seq < one.seq]
+            found |= {seq: own[seq] for seq in before[-_BEFORE:]}
+    return [found[seq] for seq in sorted(found.keys() - {row.seq for row in rows})]
+
+
+def _near_together(rows: Sequence[Row[Any]]) -> list[list[Row[Any]]]:
+    """Return lines in the order of writing, in runs between which there are many others."""
+    runs: list[list[Row[Any]]] = []
+    for row in sorted(rows, key=lambda row: int(row.seq)):
+        if runs and row.seq - runs[-1][-1].seq <= _NEAR:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    return runs
 
 
 async def words_of(session: AsyncSession, ids: Iterable[str]) -> dict[str, tuple[str, str]]:

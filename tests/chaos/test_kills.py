@@ -23,7 +23,8 @@ SAME = (
     "SELECT collection, id, text, superseded, indexed_model FROM document ORDER BY 1, 2",
     "SELECT id, stream_id, text, hidden, deleted_at, turn_id FROM line ORDER BY id",
     "SELECT id, stream_id, state, line_ids, reply_id, reply_state FROM turn ORDER BY id",
-    "SELECT key, kind, state FROM memory_job WHERE key NOT LIKE 'index:facts:%' ORDER BY key",  # named by what is read at once
+    # Named by what is read at once, and by what was read late.
+    "SELECT key, kind, state FROM memory_job WHERE key NOT LIKE 'index:facts:%' AND key NOT LIKE 'purge:facts:%' ORDER BY key",
     "SELECT id, text, status, created_at, updated_at FROM state_record ORDER BY id",
     "SELECT id, started_at, ended_at FROM stream ORDER BY id",
 )
