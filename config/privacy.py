@@ -41,7 +41,8 @@ def lasting(days: float, language: str) -> str:
     if days <= 0:
         return unlimited
     number, one, more = (days / _YEAR, year, years) if days % _YEAR == 0 else (days, day, many)
-    return f"{number:g} {one if number == 1 else more}"
+    told = f"{number:g}".replace(".", "," if language == "it" else ".")
+    return f"{told} {one if number == 1 else more}"
 
 
 def as_notice(settings: Settings) -> str:

@@ -10,7 +10,7 @@ from builders_obey import MOD, a_chat, order
 from bot.commands import Commands, CommandSettings
 from bot.manners import MannersSettings
 from bot.obey_texts import WORDS
-from memory import BotReply, Event, StateCall, Viewer
+from memory import BotReply, Event, Holding, StateCall, Viewer
 
 FORGET_BOB = "!forget @bob"
 
@@ -137,6 +137,17 @@ async def test_viewers_hear_how_much_is_known_of_them_alone(tmp_path: Path) -> N
         [told] = await chat.play(typed("!whatdoyouknow"))
         assert told.startswith("Di te conservo 1 messaggio, 0 fatti e 0 annotazioni.")
         assert await chat.play(typed("!cosasai", by="dora")) == ["Di te non conservo nulla."]
+
+
+async def test_many_memories_are_told_with_the_marks_of_the_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def held(_: str) -> Holding:
+        return Holding(viewer_id="id-alice", messages=12_345)
+
+    for language, said in (("it", "Di te conservo 12.345 messaggi"), ("en", "Of you I keep 12,345 messages")):
+        async with a_chat(tmp_path / language, language=language) as chat:
+            monkeypatch.setattr(chat.memory, "held", held)
+            [told] = await chat.play(typed("!whatdoyouknow"))
+            assert told.startswith(said)
 
 
 async def test_who_opts_out_is_neither_stored_nor_answered_until_they_opt_in(tmp_path: Path) -> None:

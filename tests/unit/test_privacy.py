@@ -16,7 +16,7 @@ def test_the_notice_in_the_documents_is_that_of_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("days", "en", "it"),
     [(365.0, "1 year", "1 anno"), (1095.0, "3 years", "3 anni"), (1.0, "1 day", "1 giorno"), (60, "60 days", "60 giorni"),
-     (0.5, "0.5 days", "0.5 giorni"), (0.0, "no limit", "sempre")],
+     (0.5, "0.5 days", "0,5 giorni"), (0.0, "no limit", "sempre")],
 )  # fmt: skip
 def test_days_are_told_in_words(days: float, en: str, it: str) -> None:
     assert (lasting(days, "en"), lasting(days, "it")) == (en, it)
