@@ -107,6 +107,14 @@ async def test_words_take_only_the_lines_that_hold_them_in_a_row(tmp_path: Path)
         assert len(await memory.documents_of("202")) == 1
 
 
+async def test_words_are_forgotten_wherever_in_a_long_line_they_stand(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await memory.begin_stream(a_stream())
+        await tell(memory, said("m1", f"{'bla ' * 2000}abito in via dei Tigli"), said("m2", "bla " * 2000))
+        assert (await memory.forget(forgetting("words", viewer_id="101", words="via dei tigli"))).lines == 1
+        assert [document.provenance for document in await memory.documents_of("101")] == [("m2",)]
+
+
 @pytest.mark.parametrize("name", ["message", "memory", "prefix"])
 async def test_one_item_goes_by_the_id_of_its_message_or_memory(tmp_path: Path, name: str) -> None:
     async with opened(tmp_path) as memory:
