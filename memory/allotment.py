@@ -2,11 +2,8 @@
 
 from sqlalchemy import Connection
 
-from memory.store import meta, streams
+from memory.store import streams, tallies
 from memory.store.database import Database
-from memory.store.scrub import clean
-
-_SPENT = "llm_tokens:"  # before the id of a stream
 
 
 class Allotment:
@@ -37,9 +34,8 @@ def _spent(connection: Connection, stream_id: str) -> int:
 
 
 def _spend(connection: Connection, stream_id: str, tokens: int) -> None:
-    own = clean(stream_id)
-    meta.store_value(connection, f"{_SPENT}{own}", str(_own(connection, own) + tokens))
+    tallies.store_value(connection, tallies.READING, stream_id, str(_own(connection, stream_id) + tokens))
 
 
 def _own(connection: Connection, stream_id: str) -> int:
-    return int(meta.value_of(connection, f"{_SPENT}{stream_id}") or 0)
+    return int(tallies.value_of(connection, tallies.READING, stream_id) or 0)
