@@ -28,6 +28,7 @@ from memory import (
     Window,
 )
 from memory.model import Block
+from memory.store import stems
 
 CAT = asked("come si chiama il mio gatto?")
 
@@ -62,6 +63,24 @@ async def test_a_forgotten_viewer_is_out_of_reach_when_the_call_returns(tmp_path
         assert not [word for word in ("Birba", "Zorro") if word in held]
         assert "Nerone" in held
         assert "ma dai" in held
+
+
+@pytest.mark.parametrize("by", ["order", "moderation"])
+async def test_no_word_that_was_forgotten_is_left_in_the_memory_of_the_process(tmp_path: Path, by: str) -> None:
+    def remembered(word: str) -> bool:
+        before = stems._stems_of.cache_info().hits
+        stems.word_stems(word)
+        return stems._stems_of.cache_info().hits > before
+
+    async with opened(tmp_path) as memory:
+        await two_streams(memory)
+        assert remembered("birba")
+        if by == "order":
+            await memory.forget(ALL_OF_ALICE)
+        else:
+            await memory.delete("s0", Deletion(at=NOON, scope="user", user_id="101"))
+        await memory.run_jobs()
+        assert not remembered("birba")
 
 
 async def test_what_others_wrote_in_the_same_turn_is_found_again_after_the_purge(tmp_path: Path) -> None:
