@@ -13,6 +13,7 @@ from bench.chat import write_chat
 from bench.figures import Figure, table
 from bot.cli.logs import set_up_logs
 from config.sections import Log
+from replays.errors import LogError
 
 _DATA = Path(os.environ.get("RICORDO_DATA", "../shared/data"))
 _RECALLS = 1000
@@ -57,7 +58,10 @@ def chat_log(out: Path, *, quick: bool) -> Path:
 def _run(name: str, log: Path, options: argparse.Namespace) -> list[Figure]:
     if options.inline:
         set_up_logs(Log(), default="warning")
-        return BENCHES[name](log, options.out, options.quick)
+        try:
+            return BENCHES[name](log, options.out, options.quick)
+        except LogError as error:
+            sys.exit(f"error: {error}")
     _say(f"{name} …")
     command = [sys.executable, "-m", "bench", name, "--inline", "--json", "--out", str(options.out), "--log", str(log)]
     with tempfile.TemporaryFile("w+") as told:

@@ -17,7 +17,8 @@ from bot.canon import reloading
 from bot.channel_folder import CHANNEL_FILE as CHANNEL_FILE
 from bot.channel_folder import make_folder as make_folder
 from bot.channel_folder import remember_channel as remember_channel
-from bot.chosen import allowance_of, language_chosen, loop_settings, manners_settings
+from bot.chosen import allowance_of, command_settings, language_chosen, loop_settings, manners_settings
+from bot.commands import Commands
 from bot.fact_model import FactModel
 from bot.llm import LanguageModel
 from bot.llm_values import Chat, LlmSettings
@@ -290,7 +291,12 @@ def toolbox_of(settings: Settings, model: LanguageModel, memory: Memory, deleted
     """Return the model's tools; None where they are switched off, or nobody would hear what was done."""
     if not settings.llm.tools or settings.manners.dry_run:
         return None
-    return Toolbox(memory, able=lambda: model.capabilities.tools, taken_back=lambda scene: deleted.touches(scene.batch, None))
+    return Toolbox(
+        memory,
+        able=lambda: model.capabilities.tools,
+        taken_back=lambda scene: deleted.touches(scene.batch, None),
+        forgetme=Commands(command_settings(settings)).shown("forgetme"),
+    )
 
 
 def make_loop(

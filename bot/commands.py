@@ -33,6 +33,8 @@ DEFAULT_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "reload": ("reload", "ricarica"),
     }
 )
+_ENGLISH, _ITALIAN = (frozenset(typed[place] for typed in DEFAULT_WORDS.values()) for place in (0, -1))
+_FOREIGN: Final = MappingProxyType({"it": _ENGLISH - _ITALIAN, "en": _ITALIAN - _ENGLISH})  # words of the other language alone
 
 
 def meanings(words: Mapping[str, Collection[str]]) -> dict[str, str]:
@@ -177,6 +179,7 @@ class Commands:
         return self.meaning(parsed) if parsed is not None else None
 
     def shown(self, verb: str) -> str:
-        """Return a command as it is typed, under the first of its words."""
-        word = next((word for word, command in self._names.items() if command == verb), verb)
-        return f"{self.settings.prefix}{word}"
+        """Return a command as it is typed: the first of its words that is none of the other language, else the first of all."""
+        typed = [word for word, command in self._names.items() if command == verb] or [verb]
+        foreign = _FOREIGN.get(self.settings.language, _FOREIGN["en"])
+        return f"{self.settings.prefix}{next((word for word in typed if word not in foreign), typed[0])}"

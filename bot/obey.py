@@ -51,7 +51,8 @@ class Obeyer:
         self._manners = manners
         self._speaker = speaker
         self._speaks = speaks
-        self._words = command_words(commands.settings.language)
+        self._language = commands.settings.language
+        self._words = command_words(self._language)
         self._records = RecordKeeper(memory, self._words)
         self._asked: OrderedDict[tuple[str, str], datetime] = OrderedDict()  # who was asked to confirm what
         self._ordered: OrderedDict[str, datetime] = OrderedDict()
@@ -188,7 +189,7 @@ class Obeyer:
         if not _is_owner(given) or self._reload is None:
             return None
         changed = await self._reload()
-        return self._words.not_reloaded if changed is None else counted(self._words.reloaded, count=changed)
+        return self._words.not_reloaded if changed is None else counted(self._words.reloaded, self._language, count=changed)
 
     async def _state(self, order: Order, given: Given, _: str | None) -> str | None:
         if not _is_moderator(given):
@@ -216,7 +217,9 @@ class Obeyer:
         receipt = await self._memory.correct(request)
         if receipt.refused:
             return None
-        return counted(self._words.corrected, count=receipt.lines) if receipt.lines else self._words.not_corrected
+        return (
+            counted(self._words.corrected, self._language, count=receipt.lines) if receipt.lines else self._words.not_corrected
+        )
 
     async def _tell(self, order: Order, given: Given, _: str | None) -> str | None:
         """Say how much is held: of oneself, for moderators of anybody, with the ids by which it can be forgotten."""
@@ -231,7 +234,7 @@ class Obeyer:
             return self._filled(template, messages=held.messages, facts=held.facts, records=held.records)
         counts = {"messages": held.messages, "facts": held.facts, "claims": held.claims, "records": held.records}
         ids = " ".join(f"#{one[:_ID_LETTERS]}" for one in held.newest)
-        told = counted(self._words.memories, viewer=self._called(whom, given), **counts)
+        told = counted(self._words.memories, self._language, viewer=self._called(whom, given), **counts)
         return told + (self._words.newest.format(ids=ids) if ids else "")
 
     async def _opt(self, order: Order, given: Given, _: str | None) -> str:
@@ -266,8 +269,8 @@ class Obeyer:
             return self._words.nothing
         count = receipt.lines + receipt.replies + receipt.records
         if receipt.viewer_id is None or receipt.viewer_id == given.user.id:
-            return counted(self._words.forgotten, count=count)
-        return counted(self._words.forgotten_of, count=count, viewer=self._called(receipt.viewer_id, given))
+            return counted(self._words.forgotten, self._language, count=count)
+        return counted(self._words.forgotten_of, self._language, count=count, viewer=self._called(receipt.viewer_id, given))
 
     def _called(self, viewer_id: str, given: Given) -> str:
         if viewer_id == given.user.id:
@@ -283,7 +286,7 @@ class Obeyer:
         verbs = {"known": "whatdoyouknow"} | {
             verb: verb for verb in ("forgetme", "optout", "optin", "forget", "correct", "bot", "state", "wipe")
         }
-        return counted(template, **{name: self._commands.shown(verb) for name, verb in verbs.items()} | more)
+        return counted(template, self._language, **{name: self._commands.shown(verb) for name, verb in verbs.items()} | more)
 
     async def _say(self, answer: str, given: Given, *, always: bool) -> None:
         if not self._speaks or (self._manners.quiet and not always):

@@ -26,6 +26,7 @@ TURN_LINES = 2
 SMALL_TALK_WORDS = 7  # "are you there tonight too" is small talk, a longer question may be one
 _HEADING = re.compile(r"^[^.!?:]{1,80}: (?=[A-ZÀ-Ý])")  # the entry's title before its text
 _SENTENCE = re.compile(r"(?<=[.!?»])\s+")
+_QUOTE = re.compile(r"«[^»]*»|“[^”]*”")
 _INSIDE = str.maketrans("\u201c\u201d\u201e\u201f", "\u2018\u2019\u2018\u2018")  # double quotation marks within others
 
 
@@ -42,9 +43,10 @@ class MemoryResponder:
         asked = (*also, to)
         room = (REPLY_CHARACTERS + 1) // len(asked) - 1
         told = [self._telling(message, asked, batch, recall).text() for message in asked]
+        telling = " ".join(_QUOTE.findall(" ".join(told)))  # around them are templates, names, days and the canon
         if len(told) > 1:
             told = [_to_whom(text, message, room) for text, message in zip(told, asked, strict=True)]
-        return Answer(text=" ".join(cut(text, room) for text in told))
+        return Answer(text=" ".join(cut(text, room) for text in told), telling=telling)
 
     def _telling(self, to: Message, asked: Sequence[Message], batch: Batch, recall: Recall) -> "_Telling":
         bare = self._addressing.question(to)

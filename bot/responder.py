@@ -21,6 +21,7 @@ class Answer:
     """What the responder would say. An empty text is the choice to say nothing."""
 
     text: str
+    telling: str | None = None  # what of it tells something, where the rest are set phrases; None: all of it
     model: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0

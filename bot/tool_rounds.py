@@ -54,7 +54,7 @@ class ToolSession:
         erased = [one.erased for one in self._outcomes.values() if one.erased is not None]
         by_verb = (("forget", words.forgotten), ("correct", words.corrected))
         said = [
-            counted(template, count=sum(one.lines + one.replies + one.records for one in done))
+            counted(template, language, count=sum(one.lines + one.replies + one.records for one in done))
             for verb, template in by_verb
             if (done := [one for one in erased if one.verb == verb])
         ]

@@ -62,17 +62,21 @@ class Outcome:
 class Toolbox:
     """The tools of one chat."""
 
-    def __init__(self, memory: Memory, *, able: Callable[[], bool], taken_back: Callable[[Scene], bool]) -> None:
+    def __init__(
+        self, memory: Memory, *, able: Callable[[], bool], taken_back: Callable[[Scene], bool], forgetme: str = "!forgetme"
+    ) -> None:
         """Work on `memory`.
 
         Args:
             memory: whose records are listed and changed.
             able: says whether the model's server knows tools, as far as was found out.
             taken_back: says whether moderation took back what is answered.
+            forgetme: the command that the model may tell of, as viewers type it.
         """
         self.memory = memory
         self._able = able
         self._taken_back = taken_back
+        self._forgetme = forgetme
 
     def offered(self, scene: Scene, *, also: Sequence[Scene] = ()) -> tuple[Tool, ...]:
         """Return the tools that the model is offered in this turn, where `also` others are answered in the same line."""
@@ -195,7 +199,7 @@ class Toolbox:
         )
         receipt = await self.memory.forget(request)
         if receipt.refused:
-            return failed(f"{receipt.lines} messages hold these words: too many, name more words, or tell of !forgetme")
+            return failed(f"{receipt.lines} messages hold these words: too many, name more words, or tell of {self._forgetme}")
         if not receipt.total:
             return failed("nothing that the speaker wrote holds these words in a row")
         return Outcome(told={"ok": True, "forgotten": receipt.lines}, done=True, erased=receipt)

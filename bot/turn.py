@@ -137,6 +137,7 @@ async def _answer(
         said = await _say(answer.text, asked, batch=batch, recall=recall, parts=parts)
     return replace(
         said,
+        telling=answer.telling,
         model=answer.model,
         prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens,

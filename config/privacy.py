@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
+from config.chat_sections import Commands
 from config.settings import Settings
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "privacy.md"
@@ -40,7 +41,8 @@ def lasting(days: float, language: str) -> str:
     if days <= 0:
         return unlimited
     number, one, more = (days / _YEAR, year, years) if days % _YEAR == 0 else (days, day, many)
-    return f"{number:g} {one if number == 1 else more}"
+    told = f"{number:g}".replace(".", "," if language == "it" else ".")
+    return f"{told} {one if number == 1 else more}"
 
 
 def as_notice(settings: Settings) -> str:
@@ -49,11 +51,17 @@ def as_notice(settings: Settings) -> str:
     values: dict[str, Any] = {
         f"{name}_{language}": lasting(days, language) for name, days in kept.items() for language in _UNITS
     }
-    for verb in ("memory", "whatdoyouknow", "forgetme", "optout", "optin"):
-        words = getattr(settings.commands, verb)
-        values |= {verb: words[0], f"{verb}_it": words[-1]}
+    for verb in ("memory", "whatdoyouknow", "forgetme", "optout", "optin", "forget"):
+        values |= {f"{verb}_{language}": _typed(settings.commands, verb, language) for language in _UNITS}
     values |= {"backups": settings.backup.keep, **_recording(settings), **_providers(settings)}
     return _TEMPLATE.read_text(encoding="utf-8").format(**values)
+
+
+def _typed(commands: Commands, verb: str, language: str) -> str:
+    """Return a command as the chat's answers name it: its first word that is none of the other language, else its first."""
+    default, words = Commands.model_fields[verb].default, getattr(commands, verb)
+    foreign = default[0] if language == "it" else default[-1]
+    return f"{commands.prefix}{next((word for word in words if word.casefold() != foreign), words[0])}"
 
 
 def _recording(settings: Settings) -> dict[str, str]:

@@ -2,10 +2,8 @@
 
 from sqlalchemy import Connection
 
-from memory.store import meta
+from memory.store import streams, tallies
 from memory.store.database import Database
-
-_SPENT = "llm_tokens:"  # before the id of a stream
 
 
 class Allotment:
@@ -17,7 +15,7 @@ class Allotment:
         self.tokens = tokens_per_stream
 
     async def affords(self, stream_id: str, cost: int) -> bool:
-        """Return whether a stream has so many tokens left."""
+        """Return whether a stream has so many tokens left, after all that was or will be joined to it."""
         async with self._database.reading() as session:
             spent = await session.run_sync(lambda reading: _spent(reading.connection(), stream_id))
         return spent + cost <= self.tokens
@@ -32,8 +30,12 @@ class Allotment:
 
 
 def _spent(connection: Connection, stream_id: str) -> int:
-    return int(meta.value_of(connection, f"{_SPENT}{stream_id}") or 0)
+    return sum(_own(connection, one) for one in streams.one_with(connection, stream_id))
 
 
 def _spend(connection: Connection, stream_id: str, tokens: int) -> None:
-    meta.store_value(connection, f"{_SPENT}{stream_id}", str(_spent(connection, stream_id) + tokens))
+    tallies.store_value(connection, tallies.READING, stream_id, str(_own(connection, stream_id) + tokens))
+
+
+def _own(connection: Connection, stream_id: str) -> int:
+    return int(tallies.value_of(connection, tallies.READING, stream_id) or 0)

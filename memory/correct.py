@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from memory.clock import Clock
 from memory.errors import InvalidRow
 from memory.forget import order_purge
-from memory.normalise import spaced, visible
+from memory.normalise import holds, spaced, visible
 from memory.receipts import CorrectRequest, Receipt
 from memory.store import audit, corrections, hiding, outbox, tombstones
 from memory.store.database import Database
@@ -115,7 +115,7 @@ def _tells(reply: Any, request: CorrectRequest, lines: Sequence[Any]) -> bool:  
     Where the old words are not known, every answer to them may, too.
     """
     made_of = not {row.id for row in lines}.isdisjoint(hiding.rests_on(reply))
-    return made_of or not request.old or spaced(request.old) in spaced(reply.text)
+    return made_of or not request.old or holds(reply.text, request.old)
 
 
 def _key(request: CorrectRequest) -> str:

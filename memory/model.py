@@ -306,6 +306,7 @@ class Said:
     state: ReplyState
     reason: str = ""
     text: str | None = None
+    telling: str | None = None  # what of the text tells something, where the rest are set phrases; None: all of it
     reply_id: str | None = None
     at: datetime | None = None
     in_reply_to: tuple[str, ...] = ()

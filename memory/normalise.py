@@ -5,11 +5,14 @@ No text is cached here, single code points aside: what a viewer had erased must 
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 LONGEST_TEXT = 2000  # code points that are looked at: a chat line has 500, an imported one may have a million
 LONGEST_WORD = 40
 _WORD = re.compile(r"\w+")
+_REST_OF_WORD = re.compile(r"\w*")
+_PILE = re.compile(r"[^\w\s]{32}")  # of marks, or of anything else that is no word
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _REMEMBERED = 4096  # code points
 _DROPPED = {"Mn", "Me", "Cf", "Co", "Cs"}  # marks, format characters (zero width, bidi, tags), private, surrogates
@@ -36,12 +39,15 @@ def fold(text: str) -> str:
     At most `LONGEST_TEXT` code points of the input are read, and of the result are kept (one ligature can stand for eighteen
     letters), so that the cost is bounded, here and where the result is matched.
     """
-    head = text[:LONGEST_TEXT]
-    if not head.isascii():
-        head = _ACCENTS.sub("", unicodedata.normalize("NFKD", head.casefold()))[:LONGEST_TEXT]
-    if head.isascii():
-        return head.lower() if head.isprintable() else head.lower().translate(_ASCII_CONTROLS)
-    return head.translate(_KEPT).casefold()
+    return _folded(text[:LONGEST_TEXT], LONGEST_TEXT)
+
+
+def _folded(text: str, longest: int | None = None) -> str:
+    if not text.isascii():
+        text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))[:longest]
+    if text.isascii():
+        return text.lower() if text.isprintable() else text.lower().translate(_ASCII_CONTROLS)
+    return text.translate(_KEPT).casefold()
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -52,6 +58,42 @@ def words(text: str) -> tuple[str, ...]:
 def spaced(text: str) -> str:
     """Return the folded words of `text` with one space before, between and after them: what phrases are matched on."""
     return f" {' '.join(words(text))} "
+
+
+def holds(text: str, wanted: str) -> bool:
+    """Return whether the folded words of `wanted` stand in a row anywhere in `text`, however long it is; no words never do.
+
+    The time grows with the length of the text and no faster, whatever it is made of, and no pattern is made of anybody's words:
+    `re` would keep it.
+    """
+    sought, behind = "".join([" ", *_each_before_a_space(_folded_whole(wanted))]), " "
+    if not sought.strip():
+        return False
+    for piece in _between_words(_folded_whole(text)):
+        said = "".join([behind, *_each_before_a_space(piece)])
+        if sought in said:
+            return True
+        behind = said[-len(sought) :]
+    return False
+
+
+def _folded_whole(text: str) -> str:
+    """Return all of `text` as `fold` would. Piled marks go first: sorting a pile takes the square of its height."""
+    return _folded(text.casefold().translate(_KEPT) if _PILE.search(text) else text)
+
+
+def _between_words(folded: str) -> Iterator[str]:
+    """Yield a folded text in pieces that end with a word, or behind one."""
+    start = 0
+    while start < len(folded):
+        rest = _REST_OF_WORD.match(folded, start + LONGEST_TEXT)
+        end = rest.end() if rest is not None else len(folded)
+        yield folded[start:end]
+        start = end
+
+
+def _each_before_a_space(folded: str) -> Iterator[str]:
+    return (f"{word[:LONGEST_WORD]} " for word in _WORD.findall(folded))
 
 
 def same_key(text: str) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from memory.clock import Clock
 from memory.ports import Embedder, Forgetful, JobHandler
-from memory.store import fulltext, hiding, outbox
+from memory.store import fulltext, hiding, outbox, stems
 from memory.store.database import Database
 from memory.store.erase import purge_lines
 from memory.store.meta import store_value, value_of
@@ -62,6 +62,7 @@ class Purger:
         for payload in payloads:
             await self._lines(payload.get("lines", ()), nameless=payload.get("nameless", False))
         await self._unindex([payload for payload in payloads if "documents" in payload or "collections" in payload])
+        stems.forget()
         cleaning = [payload for payload in payloads if payload.get("clean") and not payload.get("lines")]
         if any("documents" in payload or "collections" in payload for payload in cleaning):
             await self._forget_vectors()  # the words of what was rewritten or dropped are known no more

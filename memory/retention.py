@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from memory.clock import Clock
 from memory.recipes import Retention
-from memory.store import outbox, retention
+from memory.store import outbox, retention, tallies
 from memory.store.database import Database
 from memory.store.stamps import milliseconds
 
@@ -59,6 +59,8 @@ class Retainer:
         gone["records"] = await self._at_once(retention.drop_closed_records, limits.closed_record_days)
         gone["audit"] = await self._at_once(retention.drop_audit, limits.audit_days)
         gone["viewers"] = await self._viewers()
+        now = milliseconds(self._clock.now())
+        gone["tallies"] = await self._database.write(lambda connection: tallies.drop_old(connection, now))
         if self._backups is not None and limits.backup_days > 0:
             gone["backups"] = await self._backups(self._clock.now() - timedelta(days=limits.backup_days))
         log.info("retention_applied", **gone)

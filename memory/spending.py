@@ -7,12 +7,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from memory.store import meta, streams
+from memory.store import meta, streams, tallies
 from memory.store.database import Database
-from memory.store.scrub import clean
 from memory.store.stamps import milliseconds, moment
 
-_STREAM = "answers:"  # before the id of a stream
 _HOUR = "answers of the last hour"
 _MINUTE, _HOUR_LONG = 60_000, 3_600_000  # milliseconds
 
@@ -70,9 +68,9 @@ def _add(connection: Connection, uses: Sequence[ModelUse]) -> None:
     now = max(milliseconds(use.at) for use in uses)
     hour = [[min(at, now), calls, tokens] for at, calls, tokens in _hour(connection) if at > now - _HOUR_LONG]
     for use in uses:
-        calls, tokens = _stream(connection, clean(use.stream_id))
+        calls, tokens = _stream(connection, use.stream_id)
         told = json.dumps([calls + use.calls, tokens + use.tokens])
-        meta.store_value(connection, f"{_STREAM}{clean(use.stream_id)}", told)
+        tallies.store_value(connection, tallies.ANSWERS, use.stream_id, told)
         at = milliseconds(use.at)
         if not hour or hour[-1][0] // _MINUTE != at // _MINUTE:
             hour.append([at, 0, 0])
@@ -82,7 +80,7 @@ def _add(connection: Connection, uses: Sequence[ModelUse]) -> None:
 
 
 def _stream(connection: Connection, stream_id: str) -> tuple[int, int]:
-    calls, tokens = json.loads(meta.value_of(connection, f"{_STREAM}{stream_id}") or "[0, 0]")
+    calls, tokens = json.loads(tallies.value_of(connection, tallies.ANSWERS, stream_id) or "[0, 0]")
     return calls, tokens
 
 

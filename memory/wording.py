@@ -92,6 +92,7 @@ ENGLISH = Wording(
 )
 
 WORDINGS: Mapping[str, Wording] = {"it": ITALIAN, "en": ENGLISH}
+_ITALIAN_MARKS = str.maketrans(",.", ".,")  # 1,234.5 is written 1.234,5
 _STEPS = (
     ("year", 365 * 24 * 60),
     ("month", 60 * 24 * 60),
@@ -119,13 +120,19 @@ def ago(at: datetime, now: datetime, language: Wording) -> str:
 
 
 class _Counting(Formatter):
-    """Knows one more way to write a number: with its word, of which the singular stands before the bar."""
+    """Knows one more way to write a number, with its word, of which the singular stands before the bar; and Italian marks."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
 
     def format_field(self, value: object, format_spec: str) -> str:
         one, several, many = format_spec.partition("|")
-        return f"{value:,} {one if value == 1 else many}" if several else str(super().format_field(value, format_spec))
+        told = str(super().format_field(value, "," if several else format_spec))
+        if self._language == "it" and isinstance(value, int | float):
+            told = told.translate(_ITALIAN_MARKS)
+        return f"{told} {one if value == 1 else many}" if several else told
 
 
-def counted(template: str, /, **values: object) -> str:
-    """Return a template filled in; `{lines:line|lines}` is a number with its word: `1 line`, `2,000 lines`."""
-    return _Counting().vformat(template, (), values)
+def counted(template: str, language: str = "en", /, **values: object) -> str:
+    """Return a template filled in; `{lines:line|lines}` is a number with its word: `1 line`, `2,000 lines`; `2.000 righe`."""
+    return _Counting(language).vformat(template, (), values)

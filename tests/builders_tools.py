@@ -80,6 +80,7 @@ async def a_talk(
                     memory,
                     able=lambda: model.capabilities.tools,
                     taken_back=lambda scene: deleted.touches(scene.batch, None),
+                    forgetme="!dimenticami",
                 )
                 return LlmResponder(
                     model,

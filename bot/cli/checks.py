@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -28,7 +29,8 @@ def check_folder(folder: Path) -> list[Finding]:
     """Look whether the data directory can be written, and has room."""
     existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(existing).free
-    room = found("disk.full", "wrong", free=size(free)) if free < LITTLE_ROOM else found("disk.room", free=size(free))
+    little, told = free < LITTLE_ROOM, partial(size, free)
+    room = found("disk.full", "wrong", free=told) if little else found("disk.room", free=told)
     if not existing.is_dir() or not _writable(existing):
         return [found("folder.closed", "wrong", folder=existing), room]
     return [found("folder.fine" if existing == folder.absolute() else "folder.new", folder=folder), room]
@@ -55,7 +57,7 @@ async def check_memory(place: Place, model: str | None) -> list[Finding]:
         return [found("memory.unread", "wrong", title=title, reason=str(error))]
     if faults:
         return [found("memory.damaged", "wrong", title=title, reason=faults[0])]
-    held = {"messages": figures.messages, "viewers": figures.viewers, "size": size(figures.file_bytes)}
+    held = {"messages": figures.messages, "viewers": figures.viewers, "size": partial(size, figures.file_bytes)}
     index = _index(figures, model, place.folder / "chroma")
     return [
         Finding(name="memory.sound", state="ok", values={"title": title, **held}),

@@ -35,7 +35,7 @@ class Finding:
         """Return it in words. Those of an error stay English, as the log has them."""
         values = {name: value(language) if callable(value) else value for name, value in self.values.items()}
         thing, _, _ = self.name.partition(".")
-        text, advice = (counted(said, **values) for said in TEXTS[self.name][language])
+        text, advice = (counted(said, language, **values) for said in TEXTS[self.name][language])
         return Told(what=THINGS[thing][language].format(**values), state=self.state, text=text, advice=self.instead or advice)
 
     @property

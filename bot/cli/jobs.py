@@ -168,15 +168,14 @@ def outage_told(outage: Outage, language: Language = "en") -> str:
 def lag_told(jobs: int, seconds: float, language: Language = "en") -> str:
     """Return for people how far behind the work is."""
     none, some = LAG[language]
-    return counted(some, jobs=jobs, since=_lasting(seconds, language)) if jobs else none
+    return counted(some, language, jobs=jobs, since=_lasting(seconds, language)) if jobs else none
 
 
 def jobs_told(jobs: Mapping[str, int], language: Language = "en") -> str:
     """Return for people how many jobs are in which state."""
     names = STATE_NAMES[language]
-    return (
-        ", ".join(counted(f"{{count:{names[state]}}}", count=count) for state, count in jobs.items() if count) or names["none"]
-    )
+    told = [counted(f"{{count:{names[state]}}}", language, count=count) for state, count in jobs.items() if count]
+    return ", ".join(told) or names["none"]
 
 
 def _lasting(seconds: float, language: Language) -> str:
@@ -185,7 +184,7 @@ def _lasting(seconds: float, language: Language) -> str:
     if seconds < _HOUR:
         return f"{seconds / _MINUTE:.0f} min"
     days = {"en": "{days:day|days}", "it": "{days:giorno|giorni}"}[language]
-    return f"{seconds / _HOUR:.0f} h" if seconds < _DAY else counted(days, days=round(seconds / _DAY))
+    return f"{seconds / _HOUR:.0f} h" if seconds < _DAY else counted(days, language, days=round(seconds / _DAY))
 
 
 def _table(rows: list[JobRow], now: datetime) -> Table:

@@ -247,9 +247,11 @@ def _shares(settled: Mapping[str, int]) -> str:
     return f"{total:,} settled" + (f": {told}" if told else "")
 
 
-def size(count: int) -> str:
+def size(count: int, language: str = "en") -> str:
     """Return a number of bytes for people."""
     amount, unit = float(count), 0
     while amount >= _STEP and unit + 1 < len(_UNITS):
         amount, unit = amount / _STEP, unit + 1
-    return f"{amount:,.1f} {_UNITS[unit]}" if unit else counted("{count:byte|bytes}", count=count)
+    if not unit:
+        return counted("{count:byte|byte}" if language == "it" else "{count:byte|bytes}", language, count=count)
+    return counted("{amount:,.1f} {unit}", language, amount=amount, unit=_UNITS[unit])

@@ -97,28 +97,31 @@ async def _sampled(settings: Settings, place: Place, most: int) -> Sample:
 
 def _compared(sample: Sample, language: Language) -> str:
     words = WORDS[language].right
-    return counted(words, count=sample.compared) if sample.compared else ""
+    return counted(words, language, count=sample.compared) if sample.compared else ""
 
 
 def _told(report: DriftReport, language: Language) -> list[str]:
-    words, told = WORDS[language], []
+    words, told = WORDS[language], list[str]()
     if report.collections:
         unreadable = sum(one.unreadable for one in report.collections.values())
         values = {"documents": _counted(report.total(), language), "collections": len(report.collections)}
-        told.append(counted(words.vectors, **values) + (counted(words.unreadable, count=unreadable) if unreadable else ""))
+        told.append(
+            counted(words.vectors, language, **values)
+            + (counted(words.unreadable, language, count=unreadable) if unreadable else "")
+        )
     if report.strangers:
-        told.append(counted(words.strangers, count=len(report.strangers)))
+        told.append(counted(words.strangers, language, count=len(report.strangers)))
     if report.sample.altered:
         sample = report.sample
         values = {"wrong": sum(sample.altered.values()), "all": sample.compared, "collections": len(sample.altered)}
-        told.append(counted(words.altered, **values))
+        told.append(counted(words.altered, language, **values))
     if report.text:
-        told.append(counted(words.text, documents=_counted(report.text, language)))
+        told.append(counted(words.text, language, documents=_counted(report.text, language)))
     return told
 
 
 def _counted(apart: Apart, language: Language) -> str:
-    return counted(WORDS[language].counted, missing=apart.missing, extra=apart.extra, stale=apart.stale)
+    return counted(WORDS[language].counted, language, missing=apart.missing, extra=apart.extra, stale=apart.stale)
 
 
 async def mend(settings: Settings, place: Place, report: DriftReport) -> None:

@@ -22,7 +22,7 @@ from bot.cli.look import SPANS, Look, Quote, TurnLook, looker
 from bot.cli.place import ChannelOption, DataOption, Place, chosen_place
 from bot.cli.shell import ConfigOption, JsonOption, out, print_json
 from bot.cli.terminal import day, printable, styled
-from bot.cli.top_texts import TOP, TopWords
+from bot.cli.top_texts import TOP
 from config.settings import load_settings
 from memory import WallClock, counted
 
@@ -36,6 +36,7 @@ except ImportError:  # pragma: no cover - not a POSIX system: Ctrl+C ends it the
 
 _LONGEST = 160  # characters of one quote
 _TURNS = 6
+_NUMBERED = "{n:,} {name}"
 _QUIT = frozenset(b"qQ\x1b")
 
 
@@ -146,49 +147,58 @@ def _head(look: Look, title: str, language: Language) -> Text:
 def _figures(look: Look, language: Language) -> Iterator[tuple[str, RenderableType]]:
     words, running = TOP[language], look.running or {}
     paces = zip(look.present.heard, SPANS, strict=True)
-    chat = [words.pace.format(pace=heard / span, span=span) for heard, span in paces]
+    chat = [counted(words.pace, language, pace=heard / span, span=span) for heard, span in paces]
     if waiting := running.get("waiting_events", 0):
-        chat.append(counted(words.unread, count=waiting))
+        chat.append(counted(words.unread, language, count=waiting))
     yield words.chat, Text(" · ".join(chat))
-    yield words.memory, counted(words.sums, **look.sums)
+    yield words.memory, counted(words.sums, language, **look.sums)
     dead = look.present.jobs.get("dead", 0)
     lag = words.lag.format(lag=lag_told(look.present.lag_jobs, look.present.lag_seconds, language))
-    buried = f" · {counted(words.dead, count=dead)}" if dead else ""
+    buried = f" · {counted(words.dead, language, count=dead)}" if dead else ""
     yield words.jobs, Text(lag + buried, style="yellow" if dead else "")
     if look.running is not None:
-        yield from _running(running, words)
+        yield from _running(running, language)
 
 
-def _running(running: Mapping[str, Any], words: TopWords) -> Iterator[tuple[str, RenderableType]]:
-    counts = running["counts"]
-    said = ", ".join(f"{count:,} {words.said.get(state, state)}" for state, count in _with(counts, "said_"))
-    yield words.turns, f"{counts.get('turns', 0):,} ({said or words.none_yet})"
+def _running(running: Mapping[str, Any], language: Language) -> Iterator[tuple[str, RenderableType]]:
+    words, counts = TOP[language], running["counts"]
+    said = ", ".join(
+        counted(_NUMBERED, language, n=count, name=words.said.get(state, state)) for state, count in _with(counts, "said_")
+    )
+    yield words.turns, counted("{turns:,} ({said})", language, turns=counts.get("turns", 0), said=said or words.none_yet)
     times = running["milliseconds"]
     told = [
-        words.slow.format(name=name, usual=times[step]["p50"], slow=times[step]["p95"])
+        counted(words.slow, language, name=name, usual=times[step]["p50"], slow=times[step]["p95"])
         for step, name in words.steps.items()
         if step in times
     ]
     yield words.times, " · ".join(told) or words.no_turn_yet
-    if lost := _lost(counts, words):
+    if lost := _lost(counts, language):
         yield words.hearing, Text(" · ".join(lost), style="yellow")
-    missing = ", ".join(counted(words.missing, name=name, count=count) for name, count in running["missing_sources"].items())
+    missing = ", ".join(
+        counted(words.missing, language, name=name, count=count) for name, count in running["missing_sources"].items()
+    )
     degraded = running["degraded_turns"]
-    text = counted(words.degraded_turns, count=degraded) + (f" ({missing})" if missing else "") if degraded else words.no_turn
+    text = (
+        counted(words.degraded_turns, language, count=degraded) + (f" ({missing})" if missing else "")
+        if degraded
+        else words.no_turn
+    )
     yield words.degraded, Text(text, style="yellow" if degraded else "")
     tokens = running["tokens"]
-    yield words.tokens, counted(words.tokens_told, read=tokens["prompt"], written=tokens["completion"])
+    yield words.tokens, counted(words.tokens_told, language, read=tokens["prompt"], written=tokens["completion"])
     if failures := counts.get("failures", 0):
-        yield words.failures, Text(words.failures_told.format(count=failures), style="red")
+        yield words.failures, Text(counted(words.failures_told, language, count=failures), style="red")
 
 
-def _lost(counts: Mapping[str, int], words: TopWords) -> list[str]:
+def _lost(counts: Mapping[str, int], language: Language) -> list[str]:
     """Return what was not heard and what was not said, none of it where all is well."""
+    words = TOP[language]
     told = {"dropped": words.dropped, "repaired": words.repaired, "repairs_failed": words.unrepaired}
-    lost = [counted(text, count=counts[name]) for name, text in told.items() if counts.get(name)]
+    lost = [counted(text, language, count=counts[name]) for name, text in told.items() if counts.get(name)]
     if unsaid := _with(counts, "unsaid_"):
-        reasons = ", ".join(f"{count:,} {printable(reason, 40)}" for reason, count in unsaid)
-        lost.append(counted(words.unsaid, count=sum(count for _, count in unsaid), reasons=reasons))
+        reasons = ", ".join(counted(_NUMBERED, language, n=count, name=printable(reason, 40)) for reason, count in unsaid)
+        lost.append(counted(words.unsaid, language, count=sum(count for _, count in unsaid), reasons=reasons))
     return lost
 
 
@@ -206,7 +216,8 @@ def _turn(look: TurnLook, language: Language) -> Iterator[RenderableType]:
     reason = printable(turn.reply_reason, 60)
     state = words.gone if sent else words.said_once.get(turn.reply_state, turn.reply_state)
     shown = printable(turn.reply, _LONGEST) if turn.reply else f"{state}{f': {reason}' if reason else ''}"
-    told = Text.assemble((shown, "bold" if sent else "yellow"), (f"  {took:,.0f} ms" if took >= 1 else "", "dim"))
+    lasted = counted("  {took:,.0f} ms", language, took=took) if took >= 1 else ""
+    told = Text.assemble((shown, "bold" if sent else "yellow"), (lasted, "dim"))
     yield _row(Text("       ▸ " if sent else "       ✗ ", style="green" if sent else "yellow"), told)
     for quote in look.memories:
         yield _row(

@@ -19,6 +19,7 @@ from memory.store.tables import CorrectionRow, MemoryJob, table_of
 CORRECTION = table_of(CorrectionRow)
 JOB = table_of(MemoryJob)
 _WORD = re.compile(r"\w+")
+_LONGEST_COMPOSED = 200  # code points between two spaces
 _KEPT = ("badges", "bits", "is_action", "is_bot", "source_channel", "mentions", "kind", "data")  # places in the old text go
 
 
@@ -28,7 +29,7 @@ def replaced(text: str, old: str, new: str) -> str | None:
     Case, accents and what stands between the words make no difference.
     """
     wanted = words(old)
-    shown = unicodedata.normalize("NFC", text)
+    shown = " ".join(_composed(part) for part in text.split(" "))
     found = [(word, match.span()) for match in _WORD.finditer(shown) for word in words(match.group())]
     if not wanted:
         return None
@@ -41,6 +42,11 @@ def replaced(text: str, old: str, new: str) -> str | None:
         else:
             at += 1
     return "".join([*pieces, shown[end:]]) if pieces else None
+
+
+def _composed(part: str) -> str:
+    """Return `part` with its accents and letters as one; what is no word stays: composing takes the square of its length."""
+    return unicodedata.normalize("NFC", part) if len(part) <= _LONGEST_COMPOSED else part
 
 
 def known(connection: Connection, key: str) -> bool:

@@ -139,7 +139,8 @@ def _recalled(turn: Turn) -> tuple[str, ...]:
     shown = {line.id: line.text for line in window} | {line.id: line.text or "" for line in batch}
     people = {one for one in (*(line.author for line in window), *(line.user for line in batch)) if one is not None}
     names = [name for one in people for name in (one.login, one.name)]
-    return tuple(dict.fromkeys([*behind, *_said_again(turn.said.text, shown, turn.said.in_reply_to, names)]))
+    telling = turn.said.text if turn.said.telling is None else turn.said.telling
+    return tuple(dict.fromkeys([*behind, *_said_again(telling, shown, turn.said.in_reply_to, names)]))
 
 
 def repeated_by(connection: Connection, reply: BotReply, stream: Stream) -> tuple[str, ...]:

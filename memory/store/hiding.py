@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, literal_column, or_, select, text, update
 
-from memory.normalise import spaced
+from memory.normalise import holds
 from memory.store.collections import collection_name
 from memory.store.document_writes import DOCUMENT, IDS, LINE, SOURCE, packed
 from memory.store.episodes import TURN, lines_by_id
@@ -75,7 +75,7 @@ class Hidden:
 def lines_of(connection: Connection, viewer_id: str, until: int, words: str = "") -> list[Any]:
     """Return what a viewer wrote up to a moment, what holds these words in a row alone where some are given."""
     rows = _OWN.all(connection, {"viewer": clean(viewer_id), "until": until})
-    return [row for row in rows if spaced(words) in spaced(row.text)] if words else [*rows]
+    return [row for row in rows if holds(row.text, words)] if words else [*rows]
 
 
 def newest_line(connection: Connection, stream_id: str, until: int, viewer_id: str | None) -> list[Row[Any]]:
@@ -183,7 +183,7 @@ def claims_about(connection: Connection, viewer_id: str, until: int, words: str 
     """Return the ids of what others claim about a viewer, of what holds these words in a row alone where some are given."""
     told = (DOCUMENT.c.collection == collection_name("claims", viewer_id), DOCUMENT.c.at <= until)
     rows = connection.execute(select(DOCUMENT.c.id, DOCUMENT.c.text).where(*told).order_by(DOCUMENT.c.seq)).all()
-    return [row.id for row in rows if not words or spaced(words) in spaced(row.text)]
+    return [row.id for row in rows if not words or holds(row.text, words)]
 
 
 def words_of(connection: Connection, seqs: Sequence[int]) -> list[tuple[str, str]]:

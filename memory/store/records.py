@@ -6,7 +6,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy import Connection, Row, delete, func, select, update
 
-from memory.normalise import spaced
+from memory.normalise import holds
 from memory.store import state_calls, tombstones
 from memory.store.document_writes import IDS, chunks, packed
 from memory.store.prepared import Prepared
@@ -73,4 +73,4 @@ def drop_made_of(connection: Connection, line_ids: Sequence[str]) -> list[str]:
 
 
 def _holds(row: Row[Any], words: str) -> bool:
-    return not words or spaced(words) in spaced(row.text)
+    return not words or holds(row.text, words)

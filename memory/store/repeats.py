@@ -2,7 +2,8 @@
 
 A memory that stood in the prompt is known by its id, so a reply goes with it whatever its words are. The recent chat stands in
 every prompt, and most replies have nothing to do with most of it: there, words decide. Too many lines are no harm here, since
-all that follows is that the reply is forgotten with any of them.
+all that follows is that the reply is forgotten with any of them; but set phrases, which would bind every reply to every other,
+are left out by whoever made the reply (`Said.telling`).
 """
 
 import re

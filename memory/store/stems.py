@@ -16,8 +16,9 @@ _STEMMED = range(4, 25)  # letters: shorter words have no ending to lose, longer
 _SHOUT = re.compile(r"(.)\1\1")  # no word of either language has a letter three times in a row
 _LONGEST = 40  # what is cached of a word is bounded too: chat is hostile
 _MOST = 2000  # words of one text that are indexed
-_ITALIAN = snowballstemmer.stemmer("italian")
-_ENGLISH = snowballstemmer.stemmer("english")
+_ITALIAN, _ENGLISH = snowballstemmer.stemmer("italian"), snowballstemmer.stemmer("english")
+for _stemmer in (_ITALIAN, _ENGLISH):
+    _stemmer.maxCacheSize = 0  # the one in C remembers words for itself, and cannot be asked to forget them
 _ONE_AT_A_TIME = Lock()  # the writer's thread and the loop both stem, and a stemmer keeps a buffer
 
 
@@ -41,6 +42,11 @@ def _stems_of(word: str) -> tuple[str, ...]:
         return (_ascii(word),)
     with _ONE_AT_A_TIME:
         return tuple(dict.fromkeys((_ITALIAN.stemWord(word), _ENGLISH.stemWord(word))))
+
+
+def forget() -> None:
+    """Remember no word any more: some of them were erased."""
+    _stems_of.cache_clear()
 
 
 def word_stems(text: str) -> list[tuple[str, ...]]:

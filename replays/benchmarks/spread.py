@@ -3,15 +3,22 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from queue import Queue
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 from replays.benchmarks.journal import Journal
+from replays.benchmarks.loading import BenchmarkError
 
 Row = dict[str, Any]
 Piece = TypeVar("Piece")
+_KILLED = (
+    "a process of the benchmark was killed from outside, perhaps for want of memory. What was answered so far is kept: "
+    "run the command again to go on"
+)
 
 
 class Rows(Protocol):
@@ -55,6 +62,9 @@ def spread(
         journal: where rows go, and which questions were answered before.
         heard: told the id of each row.
         processes: at most; as many as processors where it is None. With one, or with one piece, all is done in this process.
+
+    Raises:
+        BenchmarkError: one of the processes was killed; every row that had come is kept.
     """
 
     def keep(row: Row) -> None:
@@ -79,27 +89,39 @@ def _in_processes(
 ) -> None:
     context = multiprocessing.get_context("spawn")  # threads and connections of this process stay out of the others
     queue: Any = context.SimpleQueue()
-    with ProcessPoolExecutor(at_once, mp_context=context, initializer=_join, initargs=(queue,)) as pool:
-        doing = [pool.submit(_do, work, piece, answered) for piece in pieces]
+    arrived = Queue[Row | None]()
+    Thread(target=_forward, args=(queue, arrived), daemon=True).start()
+    try:
+        with ProcessPoolExecutor(at_once, mp_context=context, initializer=_join, initargs=(queue,)) as pool:
+            doing = [pool.submit(_do, work, piece, answered) for piece in pieces]
+            pool.submit(os.getpid)  # a pool watches the processes that it had before it was given its newest work
+            Thread(target=_end, args=(doing, queue, arrived), daemon=True).start()
+            try:
+                for row in iter(arrived.get, None):
+                    keep(row)
+            finally:  # after an interrupt or with a full disk, what nobody began yet is not begun any more
+                pool.shutdown(wait=False, cancel_futures=True)
         for one in doing:
-            one.add_done_callback(lambda _: queue.put(None))
-        try:
-            _collect(queue, doing, keep)
-        finally:  # after an interrupt or with a full disk, what nobody began yet is not begun any more
-            pool.shutdown(wait=False, cancel_futures=True)
-    for one in doing:
-        one.result()
+            one.result()
+    except BrokenProcessPool:
+        raise BenchmarkError(_KILLED) from None
 
 
-def _collect(queue: Any, doing: Sequence[Future[None]], keep: Callable[[Row], None]) -> None:  # noqa: ANN401 - has no public type
-    """Keep rows until every piece has ended: its end stands behind its rows."""
-    ended = 0
-    while ended < len(doing):
-        row: Mapping[str, Any] | None = queue.get()
-        if row is None:
-            ended += 1
-        else:
-            keep(dict(row))
+def _forward(queue: Any, arrived: "Queue[Row | None]") -> None:  # noqa: ANN401 - has no public type
+    """Take rows from where the other processes put them, until the end behind them."""
+    while (row := queue.get()) is not None:
+        arrived.put(dict(row))
+    arrived.put(None)
+
+
+def _end(doing: Sequence[Future[None]], queue: Any, arrived: "Queue[Row | None]") -> None:  # noqa: ANN401 - the same
+    """Put the end behind the rows of the pieces, once all have ended.
+
+    Whoever is killed while it puts a row holds the queue's lock for ever, so that nothing can be put behind it.
+    """
+    wait(doing)
+    killed = any(not one.cancelled() and isinstance(one.exception(), BrokenProcessPool) for one in doing)
+    (arrived if killed else queue).put(None)
 
 
 def _join(queue: Any) -> None:  # noqa: ANN401 - the same

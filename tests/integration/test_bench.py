@@ -66,3 +66,17 @@ def test_an_unknown_benchmark_is_refused_with_the_names_of_all(tmp_path: Path) -
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "replay, record, consolidate, search, answer, restart, forget, burst, live, evening" in ended.stderr
+
+
+@pytest.mark.parametrize("content", [None, "no chat"])
+def test_a_log_that_cannot_be_read_is_one_error_that_names_it(tmp_path: Path, content: str | None) -> None:
+    log = tmp_path / "chat.jsonl"
+    if content is not None:
+        log.write_text(content)
+    command = [sys.executable, "-m", "bench", "record", "--quick", "--log", str(log), "--out", str(tmp_path / "out")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    begun, error, failed = ended.stderr.splitlines()
+    assert (begun, failed) == ("record …", "record failed")
+    assert error.startswith("error: ")
+    assert "chat.jsonl" in error

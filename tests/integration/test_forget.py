@@ -28,6 +28,7 @@ from memory import (
     Window,
 )
 from memory.model import Block
+from memory.store import stems
 
 CAT = asked("come si chiama il mio gatto?")
 
@@ -62,6 +63,24 @@ async def test_a_forgotten_viewer_is_out_of_reach_when_the_call_returns(tmp_path
         assert not [word for word in ("Birba", "Zorro") if word in held]
         assert "Nerone" in held
         assert "ma dai" in held
+
+
+@pytest.mark.parametrize("by", ["order", "moderation"])
+async def test_no_word_that_was_forgotten_is_left_in_the_memory_of_the_process(tmp_path: Path, by: str) -> None:
+    def remembered(word: str) -> bool:
+        before = stems._stems_of.cache_info().hits
+        stems.word_stems(word)
+        return stems._stems_of.cache_info().hits > before
+
+    async with opened(tmp_path) as memory:
+        await two_streams(memory)
+        assert remembered("birba")
+        if by == "order":
+            await memory.forget(ALL_OF_ALICE)
+        else:
+            await memory.delete("s0", Deletion(at=NOON, scope="user", user_id="101"))
+        await memory.run_jobs()
+        assert not remembered("birba")
 
 
 async def test_what_others_wrote_in_the_same_turn_is_found_again_after_the_purge(tmp_path: Path) -> None:
@@ -105,6 +124,14 @@ async def test_words_take_only_the_lines_that_hold_them_in_a_row(tmp_path: Path)
         held = [document.provenance for document in await memory.documents_of("101")]
         assert held == [("m3",), ("m2",)]
         assert len(await memory.documents_of("202")) == 1
+
+
+async def test_words_are_forgotten_wherever_in_a_long_line_they_stand(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        await memory.begin_stream(a_stream())
+        await tell(memory, said("m1", f"{'bla ' * 2000}abito in via dei Tigli"), said("m2", "bla " * 2000))
+        assert (await memory.forget(forgetting("words", viewer_id="101", words="via dei tigli"))).lines == 1
+        assert [document.provenance for document in await memory.documents_of("101")] == [("m2",)]
 
 
 @pytest.mark.parametrize("name", ["message", "memory", "prefix"])

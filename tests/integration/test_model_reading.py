@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from memory import (
     LanguageModelUnavailable,
     Memory,
     MemorySettings,
+    Message,
     Reading,
     Said,
+    Stream,
     Turn,
     VirtualClock,
     open_memory,
@@ -176,6 +179,30 @@ async def test_what_was_spent_is_known_after_a_restart(tmp_path: Path) -> None:
         async with reading(tmp_path, server, limits=limits) as memory:
             await past(memory, line("m2", TEXT))
             assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("named_after_a_restart", [False, True])
+async def test_what_a_temporary_stream_spent_counts_for_the_real_one(tmp_path: Path, *, named_after_a_restart: bool) -> None:
+    limits = Reading(tokens_per_stream=700)
+    async with FakeLlmServer([says(NOTHING)], quirks=["no_usage"]) as server, AsyncExitStack() as lives:
+        memory = await lives.enter_async_context(reading(tmp_path, server, limits=limits))
+        await hears(memory, replace(a_stream("live-1"), temporary=True), line("m1", TEXT, after=1))
+        assert len(server.requests) == 1
+        if named_after_a_restart:
+            await lives.aclose()
+            memory = await lives.enter_async_context(reading(tmp_path, server, limits=limits))
+        await hears(memory, a_stream("s1"), line("m2", "io timbro il cartellino in biblioteca da anni", after=2))
+        assert len(server.requests) == 1
+        await hears(memory, a_stream("s2", after=3), line("m3", "io timbro il cartellino in comune da una vita", after=4))
+        assert len(server.requests) == 2
+
+
+async def hears(memory: Memory, stream: Stream, message: Message) -> None:
+    await memory.begin_stream(stream)
+    batch = a_batch(message, stream_id=stream.id)
+    await memory.observe(batch)
+    await memory.record(Turn(batch=batch, recall=None, said=Said(state="silent")))
+    await memory.run_jobs()
 
 
 async def test_a_line_that_is_gone_is_not_shown_and_its_fact_goes_with_it(tmp_path: Path) -> None:

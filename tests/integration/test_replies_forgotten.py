@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 from builders_forget import LATER, an_item, correcting, everything_held, forgetting, said
+from builders_live import at, message
 from builders_memory import BOB, opened
+from builders_obey import a_chat
 from builders_recall import NOON, a_stream
 
-from memory import BotReply, Deletion, Memory, Plan, Recall, Said, StateCall, StateOrder, Turn, Window
+from bot.remembering import MemoryResponder
+from memory import BotReply, Deletion, ForgetRequest, Memory, Plan, Recall, Said, StateCall, StateOrder, Turn, Window
 from memory.model import Block, HistoryLine
 
 Erasing = Callable[[Memory], Awaitable[object]]
@@ -92,6 +95,38 @@ async def test_a_reply_that_repeats_a_line_of_the_recent_chat_goes_with_it(tmp_p
         held = await everything_held(memory, streams=("s1",))
         assert "Birba" not in held
         assert "Domani si gioca" in held
+
+
+async def test_the_set_phrases_of_a_bot_without_a_model_bind_no_reply_to_another(tmp_path: Path) -> None:
+    async with a_chat(tmp_path, responder=lambda _, addressing, __: MemoryResponder(addressing)) as chat:
+        asked = [
+            message(
+                f"ricordo_bot che lavoro faccio? e {number}?",
+                by=by,
+                seconds=40 * (2 * number + place),
+                message_id=f"{by}{number}",
+            )
+            for number in range(1, 7)
+            for place, by in enumerate(("alice", "bob"))
+        ]
+        told = await chat.play(*asked)
+        assert {"memoria" in reply for reply in told} == {True, False}  # several phrases, each said to both
+        await chat.play(message("fine", by="carl", seconds=600))
+        receipt = await chat.memory.forget(ForgetRequest(scope="viewer", at=at(700), viewer_id="id-alice"))
+        held = await chat.held()
+        assert receipt.replies == sum("Alice" in reply for reply in told)
+        assert [reply for reply in told if "Bob" in reply and reply not in held] == []
+
+
+async def test_what_a_bot_without_a_model_quotes_of_the_recent_chat_goes_with_it(tmp_path: Path) -> None:
+    async with a_chat(tmp_path, responder=lambda _, addressing, __: MemoryResponder(addressing)) as chat:
+        [told] = await chat.play(
+            message("ricordo_bot come si chiama il gatto di Alice?", by="bob", seconds=20),
+            message("fine", by="carl", seconds=60),
+        )
+        assert "Birba" in told
+        await chat.memory.forget(ForgetRequest(scope="viewer", at=at(70), viewer_id="id-alice"))
+        assert "Birba" not in await chat.held()
 
 
 @EVERY_WAY

@@ -14,7 +14,19 @@ from builders_recall import CHANNEL, NOON, a_batch, a_stream
 from builders_told import current, everything_in, facts, line, past, said_of
 from fakes.hash_embedder import HashEmbedder
 
-from memory import Deletion, ForgetRequest, Memory, MemorySettings, Retention, Said, StateCall, VirtualClock, open_memory
+from memory import (
+    Deletion,
+    ForgetRequest,
+    Memory,
+    MemorySettings,
+    ModelUse,
+    Retention,
+    Said,
+    StateCall,
+    VirtualClock,
+    open_memory,
+)
+from memory.allotment import Allotment
 from memory.retention import Retainer
 from memory.store.database import Database
 
@@ -212,3 +224,31 @@ async def test_the_words_and_the_turns_they_stood_in_have_times_of_their_own(tmp
         await memory.run_jobs()
         assert receipt.lines == 1
         assert "Birba" not in everything_in(tmp_path)
+
+
+async def test_what_a_stream_cost_is_kept_while_it_may_go_on_and_not_for_ever(tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory:
+        for name in ("s0", "live-1", "s1"):
+            await memory.begin_stream(replace(a_stream(name), temporary=name.startswith("live")))
+            await tell(memory, a_batch(line(f"m-{name}", "oggi piove"), stream_id=name))
+        await memory.end_stream("s0", NOON + timedelta(days=20))
+        await memory.note_spent([ModelUse(at=NOON, tokens=5, stream_id=name) for name in ("s0", "live-1", "s1", "never")])
+        allotment = Allotment(memory._parts.spending._database, 100)
+        for name in ("s0", "live-1", "s1"):
+            await allotment.spend(name, 7)
+
+        async def cost() -> list[tuple[int, bool]]:
+            names = ("s0", "s1", "never")
+            return [((await memory.spent(name)).tokens, await allotment.affords(name, 100)) for name in names]
+
+        await retain_after(tmp_path, 25, FOR_EVER)
+        assert await cost() == [(5, False), (10, False), (0, True)]
+        await retain_after(tmp_path, 40, FOR_EVER)
+        assert await cost() == [(5, False), (10, False), (0, True)]  # s0 ended lately, and s1 was heard last
+        await retain_after(tmp_path, 51, FOR_EVER)
+        assert await cost() == [(0, True), (10, False), (0, True)]
+        await memory.begin_stream(a_stream("s2", after=51 * 86_400))
+        await tell(memory, a_batch(line("m-s2", "oggi no", after=51 * 86_400), stream_id="s2"))
+        await retain_after(tmp_path, 52, FOR_EVER)
+        assert await cost() == [(0, True), (0, True), (0, True)]
+        assert "llm_tokens:" not in everything_in(tmp_path)

@@ -109,3 +109,21 @@ def test_a_word_that_two_commands_claim_means_the_first() -> None:
 def test_a_command_is_shown_as_it_is_typed() -> None:
     commands = Commands(CommandSettings(prefix="?", names={"scorda": "forget"}))
     assert (commands.shown("forget"), commands.shown("bot")) == ("?scorda", "?bot")
+
+
+@pytest.mark.parametrize(
+    ("language", "typed", "shown"),
+    [
+        ("it", ("forgetme", "dimenticami"), "!dimenticami"),
+        ("en", ("dimenticami", "forgetme"), "!forgetme"),
+        ("it", ("scordami", "dimenticami"), "!scordami"),
+        ("it", ("forgetme", "Scordami"), "!scordami"),
+        ("it", ("forgetme",), "!forgetme"),
+        ("fr", ("dimenticami", "oubliemoi"), "!oubliemoi"),
+    ],
+)
+def test_an_answer_names_a_command_in_its_own_language_where_it_has_such_a_word(
+    language: str, typed: tuple[str, ...], shown: str
+) -> None:
+    commands = Commands(CommandSettings(language=language, names=meanings({"forgetme": typed, "bot": ("bot",)})))
+    assert (commands.shown("forgetme"), commands.shown("bot")) == (shown, "!bot")

@@ -25,6 +25,20 @@ def test_a_number_has_the_word_that_agrees_with_it(number: int, told: str) -> No
     assert counted("{lines:line|lines}", lines=number) == told
 
 
+@pytest.mark.parametrize(
+    ("template", "number", "told"),
+    [
+        ("{n:riga, e|righe, e}", 2000, "2.000 righe, e"),
+        ("{n:,} ms", 1_234_567, "1.234.567 ms"),
+        ("{n:,.1f} GB", 1234.5, "1.234,5 GB"),
+        ("{n:riga|righe}", 1, "1 riga"),
+        ("{n}", "1,234.5", "1,234.5"),
+    ],
+)
+def test_an_italian_number_has_italian_marks_and_its_words_keep_theirs(template: str, number: object, told: str) -> None:
+    assert counted(template, "it", n=number) == told
+
+
 def test_everything_else_in_a_template_is_filled_in_as_ever() -> None:
     told = counted("{who} of {all:,}: {share:.1f}, {n:riga|righe} {{}}", who="a|b", all=1000, share=0.25, n=1)
     assert told == "a|b of 1,000: 0.2, 1 riga {}"
@@ -49,7 +63,8 @@ def test_jobs_and_their_lag_are_told_in_numbers_that_agree() -> None:
     assert lag_told(1, 86_400) == "1 job waits, the oldest since 1 day"
     assert lag_told(2, 200_000) == "2 jobs wait, the oldest since 2 days"
     assert lag_told(1, 86_400, "it") == "1 lavoro in attesa, il più vecchio da 1 giorno"
-    assert jobs_told({"done": 1, "dead": 2}, "it") == "1 finito, 2 morti"
+    assert lag_told(1200, 86_400 * 1000, "it") == "1.200 lavori in attesa, il più vecchio da 1.000 giorni"
+    assert jobs_told({"done": 1, "dead": 2000}, "it") == "1 finito, 2.000 morti"
     assert jobs_told({}, "it") == "nessuno"
 
 

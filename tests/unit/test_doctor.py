@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from string import Formatter
 
@@ -19,6 +20,8 @@ from bot.app import remember_channel
 from bot.cli import checks
 from bot.cli.checks import check_embedder, check_folder, check_llm, check_memory
 from bot.cli.doctor_texts import TEXTS, THINGS
+from bot.cli.findings import Finding
+from bot.cli.memory import size
 from bot.cli.place import Place
 from config.sections import Embedding, Llm
 from config.settings import Settings
@@ -83,6 +86,14 @@ async def test_a_sound_memory_is_ok_and_another_model_is_wrong(tmp_path: Path) -
     index = (await check_memory(place, "other (8)"))[1]
     assert index.state == "wrong"
     assert "ricordo reindex" in index.advice
+
+
+def test_numbers_and_sizes_have_the_marks_of_the_language() -> None:
+    held = {"title": "casa", "messages": 12_345, "viewers": 1, "size": partial(size, 1_200 << 20)}
+    sound = Finding(name="memory.sound", state="ok", values=held)
+    assert [part in sound.told("it").text for part in ("12.345 messaggi", "1,2 GiB")] == [True, True]
+    assert [part in sound.text for part in ("12,345 messages", "1.2 GiB")] == [True, True]
+    assert (size(1, "it"), size(0)) == ("1 byte", "0 bytes")
 
 
 async def test_missing_vectors_waiting_and_dead_jobs_are_told(tmp_path: Path) -> None:

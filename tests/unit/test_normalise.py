@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.normalise import LONGEST_TEXT, fold, same_key, spaced, stem, visible, words
+from memory.normalise import LONGEST_TEXT, fold, holds, same_key, spaced, stem, visible, words
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,32 @@ def test_visible_text_never_holds_a_line_break_or_a_format_character(text: str, 
 
 def test_a_ligature_that_stands_for_many_letters_does_not_make_a_text_longer_than_the_limit() -> None:
     assert len(fold("\ufdfa" * LONGEST_TEXT)) <= LONGEST_TEXT
+
+
+@pytest.mark.parametrize("before", ["x ", "\u00e8 bello, ", "a" * 40, "\ufdfa ", "c\u0301\u0316 "])
+@pytest.mark.parametrize("length", [0, 1900, 1999, 2000, 2001, 9000])
+def test_words_are_found_wherever_they_stand_in_a_text(before: str, length: int) -> None:
+    text = (before * (length // len(before) + 1))[:length] + " Via dei T\u00ecgli, 4"
+    assert holds(text + " e poi" * 3000, "VIA dei tigli")
+    assert not holds(text, "via tigli")
+    assert not holds(text, "ia dei tigl")
+
+
+@pytest.mark.parametrize("wanted", ["", " ", "?!"])
+def test_no_words_stand_nowhere(wanted: str) -> None:
+    assert not holds("ciao?!", wanted)
+
+
+def test_of_long_wanted_words_all_count() -> None:
+    wanted = "ciao " * 1000
+    assert holds(f"{wanted}a tutti", f"{wanted}a tutti")
+    assert not holds(f"{wanted}a tutti", f"{wanted}a nessuno")
+
+
+def test_a_tower_of_marks_takes_no_longer_than_other_texts() -> None:
+    assert holds("a" + "\u0301\u0316" * 1_000_000 + " Birba", "birba")  # sorting the marks would take hours
+
+
+@given(st.text(st.characters(codec=None), max_size=100), st.text(st.characters(codec=None), max_size=4))
+def test_in_a_short_text_words_are_found_as_folding_has_them(text: str, wanted: str) -> None:
+    assert holds(text, wanted) == (bool(words(wanted)) and spaced(wanted) in spaced(text))

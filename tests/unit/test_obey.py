@@ -10,7 +10,7 @@ from builders_obey import MOD, a_chat, order
 from bot.commands import Commands, CommandSettings
 from bot.manners import MannersSettings
 from bot.obey_texts import WORDS
-from memory import BotReply, Event, StateCall, Viewer
+from memory import BotReply, Event, Holding, StateCall, Viewer
 
 FORGET_BOB = "!forget @bob"
 
@@ -60,7 +60,7 @@ async def test_a_viewer_may_forget_their_own(tmp_path: Path, text: str) -> None:
 async def test_forgetting_oneself_is_confirmed_in_live_chat(tmp_path: Path) -> None:
     async with a_chat(tmp_path) as chat:
         [asked] = await chat.play(typed("!forgetme"))
-        assert "!forgetme sì" in asked
+        assert "!dimenticami sì" in asked
         assert "Birba" in await chat.held()
         assert await chat.play(typed("!forgetme yes", seconds=30)) == ["Fatto: 1 cosa dimenticata."]
         assert "Birba" not in await chat.held()
@@ -139,10 +139,21 @@ async def test_viewers_hear_how_much_is_known_of_them_alone(tmp_path: Path) -> N
         assert await chat.play(typed("!cosasai", by="dora")) == ["Di te non conservo nulla."]
 
 
+async def test_many_memories_are_told_with_the_marks_of_the_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def held(_: str) -> Holding:
+        return Holding(viewer_id="id-alice", messages=12_345)
+
+    for language, said in (("it", "Di te conservo 12.345 messaggi"), ("en", "Of you I keep 12,345 messages")):
+        async with a_chat(tmp_path / language, language=language) as chat:
+            monkeypatch.setattr(chat.memory, "held", held)
+            [told] = await chat.play(typed("!whatdoyouknow"))
+            assert told.startswith(said)
+
+
 async def test_who_opts_out_is_neither_stored_nor_answered_until_they_opt_in(tmp_path: Path) -> None:
     async with a_chat(tmp_path) as chat:
         [told] = await chat.play(typed("!optout"))
-        assert "!optin" in told
+        assert "!ricordami" in told
         out = [message("ricordino ho un segreto", seconds=30), message("e zzz", seconds=31)]
         assert await chat.play(*out, BotReply(at=at(32), text="zzz", in_reply_to=("m31-alice",))) == []
         assert chat.loop.counts["left_out_opted_out"] == 2
@@ -161,7 +172,7 @@ async def test_a_recorded_reply_to_somebody_who_opted_out_is_not_stored(tmp_path
 
 async def test_moderators_silence_the_bot_and_commands_still_take_effect(tmp_path: Path) -> None:
     async with a_chat(tmp_path) as chat:
-        assert await chat.play(typed("!bot off", by="carl", badges=MOD)) == ["Va bene, taccio. !bot on per farmi tornare."]
+        assert await chat.play(typed("!bot off", by="carl", badges=MOD)) == ["Va bene, taccio. !bot acceso per farmi tornare."]
         assert await chat.play(typed("!forget @alice Birba", seconds=25)) == []
         assert "Birba" not in await chat.held()
         assert await chat.play(typed("!memory", seconds=28), message("ricordino?", seconds=29)) == []
@@ -233,7 +244,7 @@ async def test_a_moderator_forgets_the_last_message_of_anybody(tmp_path: Path) -
 def test_every_answer_fits_into_a_chat_line(language: str) -> None:
     for name in WORDS[language].__dataclass_fields__:
         assert len(getattr(WORDS[language], name)) < 400
-    assert Commands(CommandSettings(language=language)).shown("forget") == "!forget"
+    assert Commands(CommandSettings(language=language)).shown("forget") == {"it": "!dimentica", "en": "!forget"}[language]
 
 
 async def test_whoever_was_asked_to_confirm_may_not_make_the_bot_ask_without_end(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ async def test_nothing_is_noted_of_who_opted_out(tmp_path: Path) -> None:
 async def test_the_broadcaster_wipes_everything_once_confirmed(tmp_path: Path) -> None:
     async with a_chat(tmp_path) as chat:
         assert await chat.play(typed("!wipe", by="casa", badges=OWNER)) == [
-            "Dimentico per sempre TUTTO ciò che so di questo canale, di chiunque? Se sì: !wipe sì entro 60 secondi."
+            "Dimentico per sempre TUTTO ciò che so di questo canale, di chiunque? Se sì: !azzera sì entro 60 secondi."
         ]
         assert "Nerone" in await chat.held()
         assert await chat.play(typed("!wipe sì", by="casa", seconds=25, badges=OWNER)) == ["Fatto: 3 cose dimenticate."]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from config.chat_sections import Commands
 from config.keeping import Facts, Recording, Retention
 from config.privacy import PAGE, as_notice, lasting
 from config.sections import Embedding, Llm
@@ -15,7 +16,7 @@ def test_the_notice_in_the_documents_is_that_of_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("days", "en", "it"),
     [(365.0, "1 year", "1 anno"), (1095.0, "3 years", "3 anni"), (1.0, "1 day", "1 giorno"), (60, "60 days", "60 giorni"),
-     (0.5, "0.5 days", "0.5 giorni"), (0.0, "no limit", "sempre")],
+     (0.5, "0.5 days", "0,5 giorni"), (0.0, "no limit", "sempre")],
 )  # fmt: skip
 def test_days_are_told_in_words(days: float, en: str, it: str) -> None:
     assert (lasting(days, "en"), lasting(days, "it")) == (en, it)
@@ -38,6 +39,15 @@ def test_both_panel_texts_name_every_way_out_and_the_times() -> None:
     ] == []
     assert [days for days in ("11 days", "12 days", "13 days") if days not in english] == []
     assert [days for days in ("11 giorni", "12 giorni", "13 giorni") if days not in italian] == []
+
+
+def test_the_panel_texts_name_the_commands_as_configured_each_in_its_language() -> None:
+    words = Commands(prefix="?", forgetme=("dimenticami", "forgetme"), optout=("vattene",), optin=("optin", "torna"))
+    italian = as_notice(Settings(commands=words)).split("## Per il pannello")[1]
+    assert [word for word in ("?memoria", "?dimenticami", "?vattene", "?torna") if word not in italian] == []
+    english = as_notice(Settings(commands=words)).split("## Per il pannello")[0]
+    assert [word for word in ("?memory", "?forgetme", "?vattene", "?optin") if word not in english] == []
+    assert "!" not in english.split("## For the panel")[1]
 
 
 def test_whoever_is_sent_anything_is_named() -> None:

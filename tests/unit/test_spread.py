@@ -2,14 +2,16 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 
 import pytest
 from builders_benchmarks import a_journal
 
+from replays.benchmarks import spread as spread_module
 from replays.benchmarks.journal import Journal
+from replays.benchmarks.loading import BenchmarkError
 from replays.benchmarks.spread import Rows, spread
 
 PIECES = (("a", "b"), ("c",), ("d", "e"))
@@ -43,6 +45,34 @@ def test_a_piece_that_fails_is_raised_and_other_rows_are_kept(processes: int, tm
     with pytest.raises(ValueError, match="no answer to c"):
         spread(fail_at_c, PIECES, journal, processes=processes)
     assert {"a", "b"} <= journal.rows.keys()
+
+
+def be_killed_at_c(piece: Sequence[str], rows: Rows) -> None:
+    answer(piece, rows)
+    if piece == ("c",):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def be_killed_while_sending(piece: Sequence[str], rows: Rows) -> None:
+    """End as a process does that is killed in the middle of a row: nobody can send after it."""
+    if piece != ("c",):
+        Event().wait()
+    rows.add({"id": "c", "process": os.getpid()})
+    lock = spread_module._queue._wlock
+    lock.acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("work", [be_killed_at_c, be_killed_while_sending])
+def test_a_process_that_is_killed_is_one_error_that_says_to_run_again(
+    work: Callable[[Sequence[str], Rows], None], tmp_path: Path
+) -> None:
+    journal = a_journal(tmp_path)
+    with pytest.raises(BenchmarkError, match=r"killed from outside.*is kept: run the command again"):
+        spread(work, PIECES, journal, processes=3)
+    rows = set(a_journal(tmp_path).rows)
+    spread(answer, PIECES, journal, processes=1)
+    assert rows <= {"a", "b", "c", "d", "e"} == journal.rows.keys()
 
 
 def never_end(piece: str, rows: Rows) -> None:

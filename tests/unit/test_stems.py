@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.store.stems import folded, stems, word_stems
+from memory.store.stems import _ENGLISH, _ITALIAN, _stems_of, folded, forget, stems, word_stems
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,13 @@ def test_other_alphabets_are_spelt_in_ascii_and_stay_apart() -> None:
 def test_a_shout_of_any_length_stays_small() -> None:
     assert len(stems("a" * 1_000_000)) <= 40
     assert len(stems("word " * 100_000).split()) <= 2000
+
+
+def test_no_word_is_remembered_but_where_it_can_be_forgotten() -> None:
+    assert word_stems("gattini")
+    forget()
+    assert _stems_of.cache_info().currsize == 0
+    assert (_ITALIAN.maxCacheSize, _ENGLISH.maxCacheSize) == (0, 0)
 
 
 def test_folding_removes_accents_and_invisible_marks() -> None:

@@ -86,16 +86,22 @@ def test_it_speaks_italian_where_that_is_asked_for() -> None:
     cat = Quote(who="Anna", at=NOW - timedelta(days=30), text="la mia gatta si chiama Briciola")
     failed = a_turn(reply=None, reply_state="failed", reply_reason="rate_limited")
     turns = [
-        TurnLook(turn=a_turn(), asked=(), memories=(cat,), also=("lore:osteria",), running={"degraded": True, "missing": []}),
+        TurnLook(
+            turn=a_turn(reply_seconds=1.5),
+            asked=(),
+            memories=(cat,),
+            also=("lore:osteria",),
+            running={"degraded": True, "missing": []},
+        ),
         TurnLook(turn=failed, asked=(), memories=(), also=(), running={}),
     ]
     text = shown(a_look(*turns, running=RUNNING, dead=2), "it")
     for told in (
-        "acceso dal 1 mar 2026", "2.5 messaggi/s in 10 s", "1,200 non ancora letti", "1 spettatore",
+        "acceso dal 1 mar 2026", "2,5 messaggi/s in 10 s", "1.200 non ancora letti", "1 spettatore",
         "ritardo: 3 lavori in attesa, il più vecchio da 2 min · 2 morti", "9 (2 inviate, 7 in silenzio)",
-        "turno intero 900 ms, lento 2,100", "3 turni: la memoria era in ritardo o guasta (recall 2 volte)",
-        "1,234 letti · 56 scritti", "1: un difetto, vedi il registro", "└ Anna, 30 gen 2026: la mia gatta",
-        "└ canone osteria", "ridotto: senza un passo", "✗ non riuscita: rate_limited",
+        "turno intero 900 ms, lento 2.100", "3 turni: la memoria era in ritardo o guasta (recall 2 volte)",
+        "1.234 letti · 56 scritti", "1: un difetto, vedi il registro", "└ Anna, 30 gen 2026: la mia gatta",
+        "▸ Briciola!  1.500 ms", "└ canone osteria", "ridotto: senza un passo", "✗ non riuscita: rate_limited",
     ):  # fmt: skip
         assert told in text, told
     for english in ("turns", "running", "messages", "degraded", "viewers", "without"):
