@@ -26,7 +26,7 @@ for _ignored, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SI
 # start the program as a process take no setting from here.
 os.environ.setdefault("RICORDO_INDEX__OWN_PROCESS", "false")
 # Measuring coverage nearly doubles the time of a test. It is measured in the tests of single parts and in these besides, which
-# reach 96 of the 100 branches that all tests reach; not in those that do one thing a thousand times, or reach nothing by themselves.
+# reach 96 of 100 branches that all tests reach; not in those that do one thing a thousand times or reach nothing by themselves.
 MEASURED_FOLDERS = ("unit", "contract")
 MEASURED = (
     "test_background",
