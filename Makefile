@@ -40,7 +40,7 @@ demo-live: $(STAMP) ## Talk to the live bot in this terminal, without a Twitch a
 test: $(STAMP) ## Run the tests
 	@$(if $(COVERAGE),,echo "coverage is not measured under this Python: it can hang before 3.11.7")
 	@scratch=$$(mktemp -d -p $(SCRATCH)) && trap 'rm -rf "$$scratch"' EXIT && \
-		TMPDIR=$$scratch $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(COVERAGE)
+		TMPDIR=$$scratch $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations=25 $(COVERAGE)
 
 chaos: $(STAMP) ## Kill the bot hundreds of times, at random and at every step (up to 15 minutes)
 	$(BIN)/python -m pytest tests/chaos tests/integration/test_bench.py -m 'chaos or not chaos' -rP --quiet --override-ini='addopts=--import-mode=importlib --strict-markers'
