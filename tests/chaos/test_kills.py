@@ -99,7 +99,7 @@ def check_evening(out: Path, whole: Path) -> None:
 
 def unanswered(out: Path) -> list[str]:
     """Return the questions to the bot in turns without a reply. One may answer several: how many, the moments decide."""
-    asked = "SELECT line.id FROM line JOIN turn ON turn.id = line.turn_id WHERE line.id LIKE 'm%' AND line.text LIKE '@ricordo%'"
+    asked = "SELECT line.id FROM line JOIN turn ON turn.id = line.turn_id WHERE line.text LIKE '@ricordo cosa%'"
     return [row[0] for row in rows(out, f"{asked} AND turn.reply_state IS NOT 'sent' ORDER BY line.seq")]
 
 
