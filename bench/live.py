@@ -9,6 +9,7 @@ from bench.figures import Figure, percentiles
 from bench.lag import Lag
 from bot.app import Hooks, make_loop, open_channel_memory
 from bot.live import LiveSettings, Tally, run_live
+from bot.steady import pass_over_loaded
 from bot.stopping import Stopping
 from bot.turn import TurnOutcome
 from config.settings import Settings
@@ -38,6 +39,7 @@ async def _measured(out: Path, seconds: float) -> list[Figure]:
         loop = make_loop(settings, memory=memory, clock=clock, channel=CHANNEL, bot=BOT, hooks=Hooks(on_turn=note))
         crowd, asker = Crowd(rate=_RATE, seconds=seconds, rest=0, stopping=stopping), Asker(memory)
         asking = asyncio.create_task(asker.ask(lambda: "in the burst"))
+        pass_over_loaded()
         with lag.watched():
             first = StreamEvent(at=clock.now(), event="online", stream_id="s", channel=CHANNEL)
             await run_live(

@@ -19,6 +19,7 @@ from bot.hangup import reloading_on_hangup
 from bot.live import LiveSettings, Tally, run_live
 from bot.recording import Recorder, RecordingSettings, expire, recording
 from bot.speak import DryVoice
+from bot.steady import pass_over_loaded
 from bot.stopping import Stopping, stopping_on_signals
 from bot.twitch import TwitchConnection
 from bot.watch import Watch
@@ -73,6 +74,7 @@ async def _evening(settings: Settings, stopping: Stopping, announce: Callable[[A
             watch.follow(lambda: {**loop.counts, **tally.counted})
             await stack.enter_async_context(reloading_on_hangup(loop.reload))
             await stack.enter_async_context(watched(watch, watch_settings(settings, directory)))
+            pass_over_loaded()
             await run_live(
                 loop,
                 twitch,
