@@ -117,7 +117,7 @@ class Purger:
         """Return the words of lines and of what rests on them, as they are and as they were embedded."""
         async with self._database.reading() as session:
             found = await session.run_sync(lambda reading: hiding.words_of(reading.connection(), seqs))
-        return list(dict.fromkeys(one for kind, words in found for one in (words, *self._meaning(kind, words))))
+        return list(dict.fromkeys(one for kind, words in found for one in (words, *self._meaning.ever(kind, words))))
 
     async def _forget_vectors(self) -> None:
         if isinstance(self._embedder, Forgetful):
