@@ -60,7 +60,6 @@ class Background:
         self.purger = Purger(
             database,
             embedder=embedder,
-            meaning=meaning,
             clock=clock,
             unindex=self.indexer.purge,
             vacuum=vectors.vacuum,

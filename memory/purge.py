@@ -15,7 +15,7 @@ from memory.store.database import Database
 from memory.store.erase import purge_lines
 from memory.store.meta import store_value, value_of
 from memory.store.stamps import milliseconds
-from memory.vectorise import Meaning
+from memory.worthiness import ever_embedded
 
 _CLEANED = "cleaned_at"
 _AFTER_CLEANING = timedelta(
@@ -28,25 +28,20 @@ log = structlog.get_logger(__name__)
 class Purger:
     """Handles `purge` jobs. Their payload: `lines` (keys of hidden lines), what `Indexer.purge` takes, and `clean`."""
 
-    def __init__(  # noqa: PLR0913 - every place that words or vectors may lie in, named once
+    def __init__(
         self,
         database: Database,
         *,
         embedder: Embedder,
-        meaning: Meaning,
         clock: Clock,
         unindex: JobHandler,
         vacuum: Callable[[], Awaitable[object]],
         backups: Callable[[], Awaitable[object]] | None = None,
         recordings: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`meaning` tells what of a document was embedded.
-
-        `unindex` takes documents out of the index, `vacuum` the bytes of what was taken out, the others those beside it.
-        """
+        """`unindex` takes documents out of the index, `vacuum` the bytes of what was taken out, the others those beside it."""
         self._database = database
         self._embedder = embedder
-        self._meaning = meaning
         self._clock = clock
         self._unindex = unindex
         self._vacuum = vacuum
@@ -117,7 +112,7 @@ class Purger:
         """Return the words of lines and of what rests on them, as they are and as they were embedded."""
         async with self._database.reading() as session:
             found = await session.run_sync(lambda reading: hiding.words_of(reading.connection(), seqs))
-        return list(dict.fromkeys(one for kind, words in found for one in (words, *self._meaning.ever(kind, words))))
+        return list(dict.fromkeys(one for kind, words in found for one in (words, *ever_embedded(kind, words))))
 
     async def _forget_vectors(self) -> None:
         if isinstance(self._embedder, Forgetful):

@@ -110,14 +110,14 @@ class Meaning:
             return tuple(filter(self._telling, map(_unnamed, text.split("\n"))))
         return (text,)
 
-    def ever(self, kind: str, text: str) -> tuple[str, ...]:
-        """Return every part of a document that these or other rules may have embedded."""
-        if kind in {"line", "turn", "reply"}:
-            return tuple(map(_unnamed, text.split("\n")))
-        return (text,)
-
     def _telling(self, line: str) -> bool:
         return _content(words(_own(line)), self._rules) >= LEAST_CONTENT
+
+
+def ever_embedded(kind: str, text: str) -> tuple[str, ...]:
+    """Return every part of a document that may have been embedded, by these rules or by others before them."""
+    told = kind in {"line", "turn", "reply"}
+    return (_unnamed(text), *map(_unnamed, text.split("\n"))) if told else (text,)
 
 
 def _unnamed(line: str) -> str:

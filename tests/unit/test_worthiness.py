@@ -6,7 +6,7 @@ import pytest
 from builders_plan import a_document
 
 from memory.rules import load_rules
-from memory.worthiness import FULL, Meaning, Weigher, weighed, worth
+from memory.worthiness import FULL, Meaning, Weigher, ever_embedded, weighed, worth
 
 RULES = load_rules(("it", "en"))
 
@@ -185,3 +185,16 @@ def test_what_hardly_anybody_has_or_has_won_is_a_boast(text: str) -> None:
 )
 def test_plain_tastes_and_small_victories_count(text: str) -> None:
     assert worth(text, RULES) > 0.3
+
+
+def test_whatever_rules_embed_of_a_document_is_among_what_may_have_been_embedded() -> None:
+    meaning = Meaning(RULES)
+    texts = (
+        "Alba: ho una gatta che si chiama Birba",
+        "vivo a Torino da dieci anni",
+        "Alba: ho due gatti\nBrando: vivo a Bari da solo",
+        "ok",
+    )
+    for kind in ("message", "line", "turn", "reply", "fact", "lore"):
+        for text in texts:
+            assert set(meaning(kind, text)) <= set(ever_embedded(kind, text))
