@@ -26,13 +26,13 @@ class BatchingSettings:
 
 
 class Batcher:
-    """Collects lines of one stream and closes them into batches. Holds at most `max_lines` lines, some times as many in a crowd."""
+    """Collects lines of one stream and closes them into batches. Holds at most `max_lines` lines, twice as many in a crowd."""
 
     def __init__(self, settings: BatchingSettings) -> None:
         """Start empty, outside of any stream."""
         self._settings = settings
         self._stream_id = ""
-        self._times = 1
+        self._crowded = False
         self._lines: list[Line] = []
         self._first = self._last = self._addressed = None  # type: datetime | None
 
@@ -41,9 +41,9 @@ class Batcher:
         """The lines of the open batch."""
         return tuple(self._lines)
 
-    def crowd(self, times: int) -> None:
-        """Make batches so many times as long while more comes in than turns can follow: most of a turn's cost is its own."""
-        self._times = times
+    def crowd(self, *, crowded: bool) -> None:
+        """Make batches twice as long while more comes in than turns can follow: each costs the same, whatever is in it."""
+        self._crowded = crowded
 
     def open(self, stream_id: str, now: datetime) -> list[Batch]:
         """Collect for this stream from now on; what was collected for another one is closed and returned."""
@@ -59,7 +59,7 @@ class Batcher:
         self._last = now
         if addressed and self._addressed is None:
             self._addressed = now
-        if len(self._lines) >= self._settings.max_lines * self._times:
+        if len(self._lines) >= self._settings.max_lines * (1 + self._crowded):
             closed += self.flush("size", now)
         elif self._settings.grace_seconds == 0:
             closed += self.due(now)

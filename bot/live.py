@@ -30,8 +30,7 @@ class LiveSettings:
     beat_seconds: float = 30.0  # how often a supervisor hears that the bot lives
     finish_seconds: float = 1.5  # for the turn in hand when the bot is told to stop; then it is recorded without an answer
     store_seconds: float = 4.0  # for what was heard and not stored yet
-    crowd_events: int = 400  # that wait: then batches are twice as long
-    throng_events: int = 4_000  # … four times
+    crowd_events: int = 400  # that wait: then batches grow
     brief_events: int = 400  # that wait at the end: then they are only stored, and the next start makes turns of them
     close_seconds: float = 0.5  # for taking leave of the chat
 
@@ -221,12 +220,6 @@ async def _leave_chat(evening: _Evening) -> None:
         log.warning("leave_not_taken")
 
 
-def _times(waiting: int, settings: LiveSettings) -> int:
-    if waiting > settings.throng_events:
-        return 4
-    return 2 if waiting > settings.crowd_events else 1
-
-
 async def _serve(evening: _Evening) -> None:
     """Feed the loop in order; while nothing comes in, wake it when something falls due."""
     loop, inbox, clock = evening.loop, evening.inbox, evening.clock
@@ -235,7 +228,7 @@ async def _serve(evening: _Evening) -> None:
         wait = 0.25 if due is None else min(0.25, max(0.0, (due - clock.now()).total_seconds()))
         waiting = inbox.events.qsize()
         evening.tally.waiting(waiting)
-        loop.batcher.crowd(_times(waiting, evening.settings))
+        loop.batcher.crowd(crowded=waiting > evening.settings.crowd_events)
         try:
             async with asyncio.timeout(wait):
                 event, arrived = await inbox.events.get()
