@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from memory.reconcile import Action, Assert, Invalidate, Revise, Skip, changed_with, left_open, reconcile
+from memory.reconcile import Assert, Invalidate, Revise, Skip, changed_with, left_open, reconcile
 from memory.salience import salience
 from memory.statements import Fact, Statement, Step
 
@@ -60,10 +60,9 @@ def take(said: Said, held: Iterable[Fact], now: datetime) -> Taken:
     return Taken(changes=(*begun, *ends), open=left_open(statement, known, actions))
 
 
-def _begun(action: Action, said: Said, facts: dict[str, Fact], now: datetime) -> Change:
+def _begun(action: Assert | Revise, said: Said, facts: dict[str, Fact], now: datetime) -> Change:
     if isinstance(action, Revise):
         return _confirmed(facts[action.fact_id], action.step, said.statement)
-    assert isinstance(action, Assert)  # noqa: S101 - the only other kind that begins something
     return _asserted(action, said, now)
 
 

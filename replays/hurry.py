@@ -33,12 +33,10 @@ def loading() -> Iterator[None]:
 
     Otherwise a sixth of the time to load goes into it, and most of each full collection later, in a chat that runs.
     """
-    if gc.get_freeze_count():
-        yield
-        return
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.enable()
+        if not gc.get_freeze_count():  # once a process: what is passed over is never freed
+            gc.freeze()
+        gc.enable()  # whatever was frozen before: a collector that stays away is a leak

@@ -44,7 +44,7 @@ class Dates:
         """Return the dates in a sentence, in the order of their rules; none lies in another."""
         found: list[Said] = []
         taken: set[int] = set()
-        for when, pattern in self._whens.near(set(sentence.words)):
+        for when, pattern in self._whens.near(sentence.words):
             said = self._said(sentence, when, pattern)
             if said is not None and taken.isdisjoint(range(said.start, said.end)):
                 taken.update(range(said.start, said.end))

@@ -12,7 +12,6 @@ Every repetition is bounded by a space and in number, so matching takes time lin
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeVar
@@ -71,11 +70,9 @@ class Anchored(Generic[T]):
             for word in pattern.anchors or ():
                 self._by_word.setdefault(word, []).append(place)
 
-    def near(self, words: AbstractSet[str]) -> list[tuple[T, Pattern]]:
+    def near(self, words: Iterable[str]) -> list[tuple[T, Pattern]]:
         """Return the patterns that a sentence of these words may match, in their order."""
-        places = set(self._always)
-        for word in words & self._by_word.keys():
-            places.update(self._by_word[word])
+        places = {*self._always, *(place for word in words for place in self._by_word.get(word, ()))}
         return [self._all[place] for place in sorted(places)]
 
 

@@ -84,7 +84,7 @@ class Reader:
             yield hit.start, self._statement(line, sentence, hit, dates_of(hit, hits, dates))
 
     def _hits(self, sentence: Sentence, *, dated: bool) -> Iterator[Hit]:
-        for rule, pattern in self._rules.near(set(sentence.words)):
+        for rule, pattern in self._rules.near(sentence.words):
             if rule.dated and not dated:
                 continue
             for match in pattern.regex.finditer(sentence.spaced):
@@ -120,7 +120,7 @@ class Reader:
     def _any(self, patterns: Anchored[None], sentence: Sentence) -> bool:
         return any(
             self._opens(sentence, sentence.place(match.start()), pattern)
-            for _, pattern in patterns.near(set(sentence.words))
+            for _, pattern in patterns.near(sentence.words)
             for match in pattern.regex.finditer(sentence.spaced)
         )
 
