@@ -13,9 +13,8 @@ from pathlib import Path
 
 from memory.rules import load_rules
 from memory.store import chroma_files
-from memory.store.database import unavailable
 from memory.store.document_writes import IN_SIGHT_SQL
-from memory.store.schema import check_schema
+from memory.store.schema import check_schema, unavailable
 from memory.store.shards import chroma_name
 from memory.worthiness import Meaning
 

@@ -19,9 +19,8 @@ from memory.drift import DATABASE, Sample, places
 from memory.ports import Embedder, Vectors
 from memory.rules import load_rules
 from memory.store import chroma_vectors
-from memory.store.database import unavailable
 from memory.store.document_writes import IN_SIGHT_SQL
-from memory.store.schema import check_schema
+from memory.store.schema import check_schema, unavailable
 from memory.store.shards import chroma_name
 from memory.vectorise import embedded
 from memory.worthiness import Meaning

@@ -20,7 +20,7 @@ from sqlalchemy.pool import StaticPool
 from memory.errors import MemoryClosed, StoreUnavailable
 from memory.store.prepared import dump
 from memory.store.read_threads import ReadThreads, driver_connection
-from memory.store.schema import check_schema, migrate
+from memory.store.schema import check_schema, migrate, unavailable
 
 T = TypeVar("T")
 _CLOSED = "the memory was closed; open it again"
@@ -35,23 +35,6 @@ _WRITER_CACHE_KB = (
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _AUTOCHECKPOINT_PAGES = 16384  # a net only: checkpoints run in the background, off the writer
 # What SQLite or the system says, in the order of asking, and what to do about it.
-_ADVICE = (
-    ("full", "the disk is full: free some space, then try again; nothing was stored"),
-    ("locked", "another program holds the file: close it, then try again"),
-    ("readonly", "the file cannot be written: check the owner and mode of the file and its directory"),
-    ("errno", "choose a data directory that this user may write"),
-    ("unable to open", "the file cannot be opened: check that the directory exists and may be written"),
-    ("malformed", "the file is damaged: restore the newest backup, or move the file away to begin anew"),
-    ("not a database", "the file is no SQLite database: move it away, or choose another data directory"),
-    ("disk i/o", "the disk failed or is full: check it, then try again"),
-)
-
-
-def unavailable(path: Path, error: Exception) -> StoreUnavailable:
-    """Return the error to raise for a failure of SQLite: what happened, and what to do next."""
-    reason = str(getattr(error, "orig", None) or error)
-    advice = next((advice for sign, advice in _ADVICE if sign in reason.lower()), "check the disk and the file, then try again")
-    return StoreUnavailable(f"{path}: {reason}; {advice}")
 
 
 def _is_of_the_store(error: DatabaseError | InterfaceError) -> bool:

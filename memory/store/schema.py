@@ -11,6 +11,23 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _UPGRADE = "memory.store.migrate"  # loaded where a file is made or brought up to date
 _BUSY_SECONDS = 5
 _HAS_REVISION = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'alembic_version'"
+_ADVICE = (
+    ("full", "the disk is full: free some space, then try again; nothing was stored"),
+    ("locked", "another program holds the file: close it, then try again"),
+    ("readonly", "the file cannot be written: check the owner and mode of the file and its directory"),
+    ("errno", "choose a data directory that this user may write"),
+    ("unable to open", "the file cannot be opened: check that the directory exists and may be written"),
+    ("malformed", "the file is damaged: restore the newest backup, or move the file away to begin anew"),
+    ("not a database", "the file is no SQLite database: move it away, or choose another data directory"),
+    ("disk i/o", "the disk failed or is full: check it, then try again"),
+)
+
+
+def unavailable(path: Path, error: Exception) -> StoreUnavailable:
+    """Return the error to raise for a failure of SQLite: what happened, and what to do next."""
+    reason = str(getattr(error, "orig", None) or error)
+    advice = next((advice for sign, advice in _ADVICE if sign in reason.lower()), "check the disk and the file, then try again")
+    return StoreUnavailable(f"{path}: {reason}; {advice}")
 
 
 def migrate(path: Path) -> bool:
@@ -18,7 +35,7 @@ def migrate(path: Path) -> bool:
 
     Raises:
         SchemaTooNew: the file's revision is not among ours.
-        StoreUnavailable: rows broke a foreign key afterwards; the file is as it was before.
+        StoreUnavailable: the file cannot be read, or rows broke a foreign key afterwards; it is as it was before.
     """
     current, known = revision_of(path), _revisions()
     if current and current not in known:
@@ -34,7 +51,7 @@ def check_schema(path: Path) -> None:
 
     Raises:
         SchemaTooNew: a newer program wrote it.
-        StoreUnavailable: there is none, or an older program wrote it.
+        StoreUnavailable: there is none, it cannot be read, or an older program wrote it.
     """
     if not path.is_file():
         raise StoreUnavailable(f"{path}: there is no memory here yet; name another folder, or run the bot once")
@@ -46,12 +63,19 @@ def check_schema(path: Path) -> None:
 
 
 def revision_of(path: Path) -> str:
-    """Return the revision of a file's schema, empty where it has none; a file that is missing is made, and is empty."""
-    with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
-        if connection.execute(_HAS_REVISION).fetchone() is None:
-            return ""
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        return str(row[0]) if row else ""
+    """Return the revision of a file's schema, empty where it has none; a file that is missing is made, and is empty.
+
+    Raises:
+        StoreUnavailable: the file cannot be opened or read, or is no database.
+    """
+    try:
+        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+            if connection.execute(_HAS_REVISION).fetchone() is None:
+                return ""
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            return str(row[0]) if row else ""
+    except sqlite3.Error as error:
+        raise unavailable(path, error) from error
 
 
 def _revisions() -> list[str]:

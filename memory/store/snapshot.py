@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from memory.store.database import unavailable
+from memory.store.schema import unavailable
 
 _BUSY_SECONDS = 5.0
 

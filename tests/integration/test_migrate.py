@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from memory.errors import SchemaTooNew, StoreUnavailable
 from memory.store.database import Database
 from memory.store.migrate import is_ours
-from memory.store.schema import migrate
+from memory.store.schema import check_schema, migrate, revision_of
 from memory.store.tables import METADATA
 
 VERSIONS = Path(__file__).parents[2] / "memory/store/migrations/versions"
@@ -130,3 +130,10 @@ def test_an_upgrade_that_orphans_rows_is_undone(path: Path, monkeypatch: pytest.
     with pytest.raises(StoreUnavailable, match="document_source without its document"):
         migrate(path)
     assert run(path, "SELECT count(*) FROM document", "SELECT version_num FROM alembic_version") == [(1,), (NEWEST,)]
+
+
+def test_a_file_that_is_no_database_is_told_by_name_with_what_to_do(path: Path) -> None:
+    path.write_bytes(bytes(range(256)) * 16)
+    for read in (check_schema, revision_of, migrate):
+        with pytest.raises(StoreUnavailable, match=r"memory\.db: file is not a database; .*move it away"):
+            read(path)
