@@ -8,10 +8,10 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from memory.recipes import Quotas
-from memory.relations import Who, edge_of
-from memory.retelling import Area, Retelling, told_whole
+from memory.relations import Who
+from memory.retelling import Area, Retelling, add_with_edge, told_whole
 from memory.statements import ENDED, Fact, Statement, Step
-from memory.store import facts, graph, order
+from memory.store import facts, order
 from memory.store.decisions import Ledger
 from memory.store.stamps import milliseconds, moment
 from memory.taking import Change, Said, Told, take, tell
@@ -166,10 +166,7 @@ class Keeper:
         fact, by = change.fact, change.by
         self._facts[fact.id] = fact
         self._count(fact)
-        written = facts.add(self._connection, fact, statement, now=self._now, superseded_by=by)
-        edge = edge_of(fact, self._who)
-        if edge is not None:
-            graph.add(self._connection, edge)
+        written = add_with_edge(self._connection, fact, statement, by=by, now=self._now, who=self._who)
         self.ledger.note(fact.id, "assert", change.step, invalid_at=milliseconds(fact.invalid_at), by=by)
         if by:
             self._date_messages(fact)

@@ -90,12 +90,7 @@ class Retelling:
 
     def _add(self, fact: Fact, told: Told) -> list[str]:
         self.facts[fact.id] = fact
-        by = _by(fact, told)
-        written = facts.add(self._connection, fact, told.basis[fact.id], now=self._now, superseded_by=by)
-        edge = edge_of(fact, self._who)
-        if edge is not None:
-            graph.add(self._connection, edge)
-        return written
+        return add_with_edge(self._connection, fact, told.basis[fact.id], by=_by(fact, told), now=self._now, who=self._who)
 
     def _restate(self, fact: Fact, known: Fact, told: Told, ended_by: str | None) -> list[str]:
         since = fact.expired_at and (known.expired_at or fact.expired_at)
@@ -116,6 +111,15 @@ class Retelling:
         if (milliseconds(known.invalid_at), ended_by) != (until, by):
             step = told.ended[fact.id].step if by else "time"
             self._ledger.note(fact.id, "end" if by else "reopen", step, invalid_at=until, by=by)
+
+
+def add_with_edge(connection: Connection, fact: Fact, statement: Statement, *, by: str | None, now: int, who: Who) -> list[str]:
+    """Write a fact, ended by another one where `by` names it, and its edge of the graph; return the documents to index."""
+    written = facts.add(connection, fact, statement, now=now, superseded_by=by)
+    edge = edge_of(fact, who)
+    if edge is not None:
+        graph.add(connection, edge)
+    return written
 
 
 def _by(fact: Fact, told: Told) -> str | None:
